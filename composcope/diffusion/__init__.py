@@ -1,0 +1,1 @@
+"""Noise, and taking it away: the denoiser contract, loss, EMA, sampling and the training loop."""

@@ -1,0 +1,42 @@
+"""Files that appear whole or not at all, and folders that one process at a time may write to."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from composcope.errors import InputError
+
+
+@contextmanager
+def whole(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it is removed."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield partial
+        with open(partial, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    with whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def locked(folder: str | Path) -> Iterator[None]:
+    """Hold `folder` for this process; a second process gets an InputError at once. The lock dies with its holder."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{folder} is in use by another process; wait for it or choose another folder") from None
+        yield

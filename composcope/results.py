@@ -1,0 +1,53 @@
+"""What was measured: a row is one number, with where it came from and how sure it is.
+
+    row = (claim, run, setting, seed, value [low, high], paper)
+
+Rows live in JSON-lines files that only ever grow by whole lines; figures and the report are functions of rows.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from composcope.errors import InputError
+from composcope.files import write_text
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. `claim` names what (e.g. "length/k_max_paper"), `setting` holds its coordinates (K, sigma, ...)."""
+
+    claim: str
+    run: str
+    value: float | int | str | bool | None
+    setting: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    low: float | None = None  # 95 % interval
+    high: float | None = None
+    paper: float | int | str | None = None  # the paper's own value, where it has one
+
+    @property
+    def key(self) -> str:
+        """What makes two rows the same measurement: everything but the measured numbers."""
+        return json.dumps([self.claim, self.run, self.setting, self.seed], sort_keys=True)
+
+
+def read(path: str | Path) -> list[Row]:
+    """The rows of a file; a file that does not exist has none."""
+    path, rows = Path(path), []
+    if not path.exists():
+        return rows
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            rows.append(Row(**json.loads(line)))
+        except (json.JSONDecodeError, TypeError) as error:
+            raise InputError(f"{path}, line {number}: not a row ({error})") from None
+    return rows
+
+
+def add(path: str | Path, rows: Iterable[Row]) -> None:
+    """Add rows to a file; a row measured again replaces the one with its key, all others stay as they are."""
+    merged = {row.key: row for row in [*read(path), *rows]}
+    write_text(path, "".join(json.dumps(asdict(row)) + "\n" for row in merged.values()))

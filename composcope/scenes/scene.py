@@ -1,0 +1,76 @@
+"""A scene is a handful of objects on the ground, a camera and three lamps; `Scene.places` says where they appear.
+
+(u, v) = pinhole(centre), fractions of the width and of the height, so a location does not depend on the image's size
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+SHAPES = ("cube", "sphere", "cylinder")
+SIZES = {"large": 0.7, "small": 0.35}
+MATERIALS = ("rubber", "metal")
+# sRGB bytes of the official generator's properties.json, in the order of the paper's colour conditioner (section E.1).
+COLORS = {
+    "blue": (42, 75, 215),
+    "brown": (129, 74, 25),
+    "cyan": (41, 208, 208),
+    "gray": (87, 87, 87),
+    "green": (29, 105, 20),
+    "purple": (129, 38, 192),
+    "red": (173, 35, 35),
+    "yellow": (255, 238, 51),
+}
+CAMERA = (7.4811, -6.5076, 5.3437)
+LAMPS = {"Key": (6.4467, -2.9052, 4.2584), "Fill": (-4.6711, -4.0136, 3.0112), "Back": (-1.1685, 2.6460, 5.8157)}
+HALF_WIDTH = 16 / 35  # tan of half the horizontal field of view: a 35 mm lens on a 32 mm sensor
+HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3; other aspects squeeze them
+
+
+@dataclass(frozen=True)
+class Object:
+    """One object resting on the ground at (x, y); `rotation` is the recorded number (degrees, used as radians)."""
+
+    shape: str
+    size: str
+    material: str
+    color: str
+    x: float
+    y: float
+    rotation: float = 0.0
+
+    @property
+    def radius(self) -> float:
+        """Half the height, which is also the height of the centre; a cube's half side is size / sqrt(2)."""
+        return SIZES[self.size] / math.sqrt(2) if self.shape == "cube" else SIZES[self.size]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Objects, the camera position (it looks at the origin, +z up) and the lamp positions."""
+
+    objects: tuple[Object, ...] = ()
+    camera: tuple[float, float, float] = CAMERA
+    key: tuple[float, float, float] = LAMPS["Key"]
+    fill: tuple[float, float, float] = LAMPS["Fill"]
+    back: tuple[float, float, float] = LAMPS["Back"]
+
+    @property
+    def places(self) -> tuple[tuple[float, float], ...]:
+        """The (u, v) in [0, 1]^2 of each object's centre: fractions of the image's width and height."""
+        return tuple((u, v) for u, v, _ in (project(self.camera, (o.x, o.y, o.radius)) for o in self.objects))
+
+
+def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
+    """Rows: right, up, forward of a camera that looks at the origin with +z up."""
+    forward = -np.asarray(camera, float) / np.linalg.norm(camera)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    right /= np.linalg.norm(right)
+    return np.stack([right, np.cross(right, forward), forward])
+
+
+def project(camera: tuple[float, float, float], point: tuple[float, float, float]) -> tuple[float, float, float]:
+    """(u, v, depth) of a point: image fractions, and the distance along the viewing direction."""
+    right, up, depth = camera_axes(camera) @ (np.asarray(point, float) - np.asarray(camera, float))
+    return 0.5 + right / depth / HALF_WIDTH / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth

@@ -1,0 +1,57 @@
+"""The import table of the design: which room may import which. Root files (errors, files, progress) are for everyone."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LEAVES = {"errors", "files", "progress"}
+ROOMS = {
+    "scenes": set(),
+    "nets": set(),
+    "diffusion": set(),
+    "results": set(),
+    "theory": {"diffusion"},
+    "locality": {"diffusion"},
+    "features": {"diffusion"},
+    "evaluation": {"scenes", "diffusion"},
+    "runs": {"nets", "diffusion", "scenes"},
+    "report": {"results"},
+}
+ANY = set(ROOMS)
+TABLE = {**{leaf: LEAVES for leaf in LEAVES}, **ROOMS, "cli": ANY, "experiments": ANY}
+
+
+def imported(source: str) -> set[str]:
+    """Top-level rooms of composcope that this source imports, `torch` if it does, and relative imports as '.'."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            stem = "." if node.level else node.module
+            names = [f"{stem}.{alias.name}" for alias in node.names] if stem == "composcope" else [stem]
+        for name in names:
+            head, _, tail = name.partition(".")
+            found.add(tail.partition(".")[0] if head == "composcope" else head)
+    return found & (ANY | LEAVES | {"cli", "experiments", "torch", ""})
+
+
+def violations(room: str, source: str) -> set[str]:
+    allowed = TABLE[room] | LEAVES | {room, "torch"}
+    return imported(source) - (allowed - ({"torch"} if room == "report" else set()))
+
+
+def test_every_file_keeps_to_the_table():
+    files = [*ROOT.glob("composcope/**/*.py"), *ROOT.glob("experiments/**/*.py")]
+    for file in files:
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        room = parts[1] if parts[0] == "composcope" else "experiments"
+        if room != "__init__":
+            assert not violations(room, file.read_text()), f"{file} imports {violations(room, file.read_text())}"
+
+
+def test_the_check_can_fail():
+    assert violations("scenes", "from composcope.nets import unet") == {"nets"}
+    assert violations("report", "import torch") == {"torch"}
+    assert violations("theory", "from composcope import scenes") == {"scenes"}
+    assert violations("nets", "from . import layers") == {""}
+    assert not violations("runs", "from composcope.scenes.scene import Scene")
