@@ -1,4 +1,4 @@
-"""The one exception that means "your input", not "our bug": the command line prints it as a sentence and exits with 2."""
+"""The one exception that means "your input", not "our bug": the command line prints its sentence and exits with 2."""
 
 
 class InputError(ValueError):

@@ -17,7 +17,7 @@ from composcope.files import write_text
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. `claim` names what (e.g. "length/k_max_paper"), `setting` holds its coordinates (K, sigma, ...)."""
+    """One measurement. `claim` names what ("length/k_max_paper"), `setting` holds its coordinates (K, sigma, ...)."""
 
     claim: str
     run: str
@@ -36,7 +36,8 @@ class Row:
 
 def read(path: str | Path) -> list[Row]:
     """The rows of a file; a file that does not exist has none."""
-    path, rows = Path(path), []
+    path = Path(path)
+    rows: list[Row] = []
     if not path.exists():
         return rows
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

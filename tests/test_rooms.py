@@ -1,4 +1,4 @@
-"""The import table of the design: which room may import which. Root files (errors, files, progress) are for everyone."""
+"""The import table of the design: which room may import which. The root's errors, files, progress are for all."""
 
 import ast
 from pathlib import Path

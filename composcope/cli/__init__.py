@@ -27,7 +27,8 @@ COMMANDS = {
 
 def usage() -> str:
     rows = "\n".join(f"  {name:10} {what}" for name, what in COMMANDS.items())
-    return f"composcope scenes --objects 1-3 --num 12 --size 128 --out scenes\n\ncommands:\n{rows}\n\ncomposcope COMMAND --help says more."
+    paste = "composcope scenes --objects 1-3 --num 12 --size 128 --out scenes"
+    return f"{paste}\n\ncommands:\n{rows}\n\ncomposcope COMMAND --help says more."
 
 
 def main() -> None:
