@@ -1,0 +1,5 @@
+"""`python -m composcope COMMAND ...`"""
+
+from composcope.cli import main
+
+main()

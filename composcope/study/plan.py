@@ -1,0 +1,92 @@
+"""What the paper's tables and figures need: a table of runs, and from it the graph of commands for a preset.
+
+    run -> train -> evaluate (K_max: Tables 1 and 2) -> locality (Figures 2, 10, 12) -> features (Figures 5, 11)
+
+The middle and early snapshots of the main runs are evaluated and measured too: they are the dots of the scatter.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from composcope.errors import InputError
+from composcope.study.graph import Node
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One training run of the study and what is measured on it."""
+
+    name: str
+    train: tuple[str, ...]  # words after `composcope train`
+    shows: str  # the table or figure of the paper it serves
+    minutes: float  # of training with the laptop preset, on one core
+    max_asked: int = 12
+    snapshots: tuple[str, ...] = ()  # beside the final one, for the scatter
+    interventions: tuple[str, ...] = ()  # at sampling time, without training
+    measures: tuple[str, ...] = ("evaluate", "locality")
+
+
+SNAPSHOTS = ("early", "middle")
+WRAPPED = ("local", "composed")
+COLORED = ("evaluate", "features")
+# fmt: off
+RUNS = (
+    Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 50, snapshots=SNAPSHOTS),
+    Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 60, snapshots=SNAPSHOTS,
+            interventions=WRAPPED),
+    Planned("exp2l",      ("exp2l",),                      "Fig. 1, 2, 10; Table 1", 25, snapshots=SNAPSHOTS),
+    Planned("exp3",       ("exp3",),                       "Fig. 1 (v3); Table 1 (v3)", 45, snapshots=SNAPSHOTS),
+    Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 25, snapshots=SNAPSHOTS),
+    Planned("exp1-one",   ("exp1", "--objects", "1-1"),    "Fig. 4; Table 1, one object", 40),
+    Planned("exp2l-one",  ("exp2l", "--objects", "1-1"),   "Fig. 4; Table 1, one object", 25),
+    Planned("exp1-five",  ("exp1", "--objects", "1-5"),    "Fig. 8; Table 1, 1-5 objects", 50),
+    Planned("color",      ("color", "--objects", "1-5"),   "Fig. 5, 11; Table 1, colour", 50, max_asked=8,
+            measures=COLORED),
+    Planned("exp2l-wide", ("exp2l", "--reach", "8"),       "E.3, patches as wide as the image", 60),
+    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 50),
+    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 50),
+)
+# fmt: on
+COST = {"smoke": 0.01, "laptop": 1.0, "small": 10.0, "paper": 2000.0}  # of training, relative to the laptop preset
+
+
+def chosen(only: str | None) -> tuple[Planned, ...]:
+    """The runs named in a comma-separated list; all of them for None."""
+    if only is None:
+        return RUNS
+    known = {run.name: run for run in RUNS}
+    names = [name.strip() for name in only.split(",")]
+    for name in names:
+        if name not in known:
+            raise InputError(f"--only: there is no run {name!r} in the study; the runs are {', '.join(known)}")
+    return tuple(known[name] for name in names)
+
+
+def plan(preset: str, folder: str | Path, only: str | None = None, num: int = 64, seed: int = 0) -> list[Node]:
+    """The nodes of the study in the order they are best done: trainings first, since measurements wait for them."""
+    if preset not in COST:
+        raise InputError(f"--preset: there is no preset {preset!r}; the presets are {', '.join(COST)}")
+    runs = chosen(only)
+    trainings = [training(run, preset, Path(folder), seed) for run in runs]
+    return trainings + [node for run in runs for node in measurements(run, preset, Path(folder), num)]
+
+
+def training(run: Planned, preset: str, folder: Path, seed: int) -> Node:
+    command = ("train", *run.train, "--preset", preset, "--seed", str(seed), "--out", str(folder / "runs" / run.name))
+    return Node(f"train {run.name}", command, minutes=run.minutes * COST[preset])
+
+
+def measurements(run: Planned, preset: str, folder: Path, num: int) -> list[Node]:
+    """Every measurement of one run: its own rows file each, so that two nodes never write to one file."""
+    asked = ("--num", str(num), "--max", str(run.max_asked))
+    extra = {"evaluate": asked}
+    jobs: list[tuple[str, str, tuple[str, ...]]] = [(measure, "final", ()) for measure in run.measures]
+    jobs += [(m, s, ()) for s in run.snapshots for m in run.measures]
+    jobs += [("evaluate", "final", ("--intervention", name)) for name in run.interventions]
+    nodes = []
+    for measure, snapshot, words in jobs:
+        label = " ".join([measure, run.name, *(w for w in (snapshot,) if w != "final"), *words[1:]])
+        out = folder / "results" / (label.replace(" ", "-") + ".jsonl")
+        command = (measure, str(folder / "runs" / run.name), "--snapshot", snapshot, *words, *extra.get(measure, ()))
+        nodes.append(Node(label, (*command, "--out", str(out)), needs=(f"train {run.name}",), minutes=2 * COST[preset]))
+    return nodes
