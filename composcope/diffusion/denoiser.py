@@ -4,15 +4,17 @@ denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) 
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour name, a word
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
 
 
+@runtime_checkable
 class Denoiser(Protocol):
     """Anything that takes the noise off: a trained network, an exact mixture, a wrapper around either, SDXL."""
 
@@ -24,6 +26,7 @@ class Denoiser(Protocol):
     ) -> Float[Tensor, "batch channel height width"]: ...
 
 
+@runtime_checkable
 class Conditioner(Protocol):
     """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes from `seed` alone."""
 
@@ -36,6 +39,7 @@ class Conditioner(Protocol):
         ...
 
 
+@runtime_checkable
 class SplitConditioner(Conditioner, Protocol):
     """A conditioner whose cond is a sum of parts, one a condition, so that any subset can be made from cond itself."""
 
@@ -44,3 +48,35 @@ class SplitConditioner(Conditioner, Protocol):
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The place (u, v) in [0, 1]^2 each part speaks of; InputError for conditioners without places (colours)."""
         ...
+
+
+class Precond(nn.Module):
+    """The Denoiser of a network, by EDM's preconditioning: D(x) = c_skip x + c_out F(c_in x, c_noise)  (EDM, eq. 7).
+
+    The coefficients keep the network's input and training target at unit variance for data of standard deviation
+    sigma_data (EDM, table 1). `uncertainty` maps c_noise to the log-variance u(sigma) of the loss (EDM2, eq. 22).
+    """
+
+    sigma_data: Tensor
+
+    def __init__(self, net: nn.Module, uncertainty: nn.Module, sigma_data: float):
+        super().__init__()
+        self.net, self.uncertainty = net, uncertainty
+        self.register_buffer("sigma_data", torch.tensor(float(sigma_data)))
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch channel height width"],
+        sigma: Float[Tensor, " batch"],
+        cond: Float[Tensor, "batch features"] | None,
+    ) -> Float[Tensor, "batch channel height width"]:
+        s, sd = sigma[:, None, None, None], self.sigma_data
+        c_skip = sd**2 / (s**2 + sd**2)
+        c_out = s * sd / (s**2 + sd**2).sqrt()
+        c_in = 1 / (s**2 + sd**2).sqrt()
+        c_noise = sigma.log() / 4
+        return c_skip * x + c_out * self.net(c_in * x, c_noise, cond).float()
+
+    def log_variance(self, sigma: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        """u(sigma): how much of the loss at this noise level is beyond anyone's reach."""
+        return self.uncertainty(sigma.log() / 4)

@@ -1,0 +1,63 @@
+"""The EDM2 training loss, and the noise it is taken at: every draw belongs to one image and comes from its own seed.
+
+loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]          ln sigma ~ N(P_mean, P_std^2)
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from composcope.diffusion.denoiser import Precond
+
+GOLDEN = 0x9E3779B97F4A7C15  # splitmix64's odd constant: nearby (seed, position) pairs get unrelated generators
+
+
+def generator(seed: int, position: int, device: torch.device | str = "cpu") -> torch.Generator:
+    """The generator of the image at `position` in the training of `seed`: whatever the batch, step, rank or restart."""
+    z = (seed * GOLDEN + position + 1) * GOLDEN % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return torch.Generator(device).manual_seed(z ^ (z >> 31))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise-level distribution (EDM, table 1, "noise distribution")."""
+
+    P_mean: float
+    P_std: float
+
+    def draw(
+        self, like: Float[Tensor, "n *shape"], generators: list[torch.Generator]
+    ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n *shape"]]:
+        """sigma and unit noise for each image of `like`, each from its own generator."""
+        sigma, noise = like.new_empty(len(like)), torch.empty_like(like)
+        for i, source in enumerate(generators):
+            torch.randn((), generator=source, out=sigma[i])
+            torch.randn(like.shape[1:], generator=source, out=noise[i])
+        return (self.P_mean + self.P_std * sigma).exp(), noise
+
+
+class Loss(nn.Module):
+    """The loss of each image; a module so that DistributedDataParallel can wrap all of it."""
+
+    def __init__(self, denoiser: Precond):
+        super().__init__()
+        self.denoiser = denoiser
+
+    def forward(
+        self,
+        x0: Float[Tensor, "n channel height width"],
+        sigma: Float[Tensor, " n"],
+        noise: Float[Tensor, "n channel height width"],
+        cond: Float[Tensor, "n features"] | None,
+    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """(what is minimised, its part lambda |D - x0|^2 alone), both the mean over an image's values."""
+        denoised = self.denoiser(x0 + sigma[:, None, None, None] * noise, sigma, cond)
+        sd = self.denoiser.sigma_data
+        weight = (sigma**2 + sd**2) / (sigma * sd) ** 2  # lambda(sigma): EDM, table 1
+        error = weight * (denoised - x0).square().mean((1, 2, 3))
+        u = self.denoiser.log_variance(sigma)
+        return error / u.exp() + u, error.detach()  # EDM2, eq. 21

@@ -1,0 +1,43 @@
+"""The map between images in [-1, 1] and the x of a model, with constants measured from the data and kept with the run.
+
+x = (image - centre) / scale            sigma_data = std(x)
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+
+REACH = 3.0  # where objects end up in x
+EXTREME = (
+    0.995  # "objects reach": this quantile of the distance from the centre; objects cover a few percent of a scene
+)
+
+
+class Pixels(nn.Module):
+    """`centre` is the mean image [3, h, w] or the mean colour [3, 1, 1]."""
+
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, centre: Float[Tensor, "3 height width"], scale: float):
+        super().__init__()
+        self.register_buffer("centre", centre)
+        self.register_buffer("scale", torch.tensor(float(scale)))
+
+    @staticmethod
+    def measure(images: Float[Tensor, "n 3 height width"], fixed: bool) -> "Pixels":
+        """Centre on the mean image when camera and lamps are `fixed` (the ground is then 0), else on the mean colour."""
+        centre = images.mean(0) if fixed else images.mean((0, 2, 3))[:, None, None]
+        distance = (images - centre).abs().flatten()
+        rank = int(EXTREME * (distance.numel() - 1))
+        return Pixels(centre, float(distance.kthvalue(rank + 1).values) / REACH)
+
+    def encode(self, images: Float[Tensor, "n 3 height width"]) -> Float[Tensor, "n 3 height width"]:
+        return (images - self.centre) / self.scale
+
+    def decode(self, x: Float[Tensor, "n 3 height width"]) -> UInt8[np.ndarray, "n height width 3"]:
+        """The nearest bytes, as pictures are kept."""
+        images = x * self.scale + self.centre
+        bytes_ = ((images + 1) * 127.5).round().clamp(0, 255).to(torch.uint8)
+        return bytes_.permute(0, 2, 3, 1).contiguous().cpu().numpy()
