@@ -1,0 +1,110 @@
+"""Magnitude-preserving layers of EDM2 (Karras et al. 2024, config G): unit variance in, unit variance out.
+
+    w = normalize(v) gain / sqrt(fan_in)          every weight is used through its normalised self (equations 47 and 66)
+
+Constant factors (the 0.596 of MP-SiLU, the balance of MP-sum) are moved into the gain of the neighbouring convolution:
+the same function with fewer passes over memory.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+EPS = 1e-4
+SILU = 0.596  # root mean square of silu(n), n ~ N(0, 1); equation 81
+
+
+def normalize(x: Float[Tensor, "..."], dim: int | None = None) -> Float[Tensor, "..."]:
+    """Scale to unit root mean square along `dim`, or along all dimensions but the first (equation 47)."""
+    over = [dim] if dim is not None else list(range(1, x.ndim))
+    precise = torch.promote_types(x.dtype, torch.float32)
+    norm = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=precise)
+    return x / torch.add(EPS, norm, alpha=math.sqrt(norm.numel() / x.numel())).to(x.dtype)
+
+
+def mp_silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    return F.silu(x) / SILU
+
+
+def balance(t: float) -> tuple[float, float]:
+    """The two factors of the magnitude-preserving sum a (1 - t) + b t over its root mean square (equation 88)."""
+    size = math.hypot(1 - t, t)
+    return (1 - t) / size, t / size
+
+
+def mp_sum(a: Float[Tensor, "..."], b: Float[Tensor, "..."], t: float) -> Float[Tensor, "..."]:
+    of_a, of_b = balance(t)
+    return torch.add(a * of_a, b, alpha=of_b)
+
+
+def mp_cat(
+    a: Float[Tensor, "batch a height width"], b: Float[Tensor, "batch b height width"], t: float
+) -> Float[Tensor, "batch c height width"]:
+    """Concatenate channels so that a and b contribute in the ratio 1 - t to t whatever their width (equation 103)."""
+    total = a.shape[1] + b.shape[1]
+    factors = [s * math.sqrt(total / x.shape[1]) for s, x in zip(balance(t), (a, b), strict=True)]
+    scaled = [x if abs(s - 1) < 1e-12 else x * s for s, x in zip(factors, (a, b), strict=True)]
+    return torch.cat(scaled, dim=1)
+
+
+class MPFourier(nn.Module):
+    """Random Fourier features of a number, each of unit variance (equation 75)."""
+
+    freqs: Tensor
+    phases: Tensor
+
+    def __init__(self, channels: int, bandwidth: float = 1.0):
+        super().__init__()
+        self.register_buffer("freqs", 2 * math.pi * bandwidth * torch.randn(channels))
+        self.register_buffer("phases", 2 * math.pi * torch.rand(channels))
+
+    def forward(self, x: Float[Tensor, " batch"]) -> Float[Tensor, "batch channels"]:
+        return torch.cos(torch.outer(x, self.freqs) + self.phases) * math.sqrt(2)
+
+
+class MPConv(nn.Module):
+    """Convolution (kernel 1, 3, ...) or linear map (kernel 0) with forced weight normalisation (equation 66)."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 0):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, *([kernel, kernel] if kernel else [])))
+
+    def effective(self, gain: float | Tensor = 1.0) -> Tensor:
+        """normalize(weight) gain / sqrt(fan_in), as one scale for each output."""
+        root = math.sqrt(self.weight[0].numel())
+        norm = torch.linalg.vector_norm(self.weight, dim=list(range(1, self.weight.ndim)), keepdim=True)
+        return self.weight * (gain / (norm + EPS * root))
+
+    def forward(self, x: Tensor, gain: float | Tensor = 1.0) -> Tensor:
+        w = self.effective(gain)
+        return F.linear(x, w) if w.ndim == 2 else F.conv2d(x, w, padding=w.shape[-1] // 2)
+
+
+@torch.no_grad()
+def renormalize(module: nn.Module) -> None:
+    """Put every weight of `module` back on its sphere, in place: outputs stay, the effective step size is kept."""
+    for layer in module.modules():
+        if isinstance(layer, MPConv):
+            layer.weight.copy_(normalize(layer.weight))
+
+
+def halve(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels h w"]:
+    return F.avg_pool2d(x, 2)
+
+
+def double(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels h w"]:
+    return F.interpolate(x, scale_factor=2, mode="nearest")
+
+
+def cosine_attention(qkv: Float[Tensor, "batch qkv height width"], heads: int) -> Float[Tensor, "batch c height width"]:
+    """Self-attention of pixels whose queries, keys and values have unit magnitude (EDM2, section 2.3 and appendix B.3).
+
+    The channels of `qkv` are ordered (head, channel of the head, which of q k v).
+    """
+    batch, _, height, width = qkv.shape
+    split = normalize(qkv.reshape(batch, heads, -1, 3, height * width), dim=2)
+    q, k, v = split.permute(3, 0, 1, 4, 2)
+    return F.scaled_dot_product_attention(q, k, v).transpose(2, 3).reshape(batch, -1, height, width)

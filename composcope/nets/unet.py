@@ -1,0 +1,232 @@
+"""The EDM2 U-Net (Karras et al. 2024, config G) and its uncertainty head.
+
+    F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
+
+Names of modules and parameters are those of the published snapshots, so that mapping one here is a table.
+Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and back at the output, and
+`plane` feeds a location grid as an input plane in place of the label embedding.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from composcope.errors import InputError
+from composcope.nets.layers import (
+    SILU,
+    MPConv,
+    MPFourier,
+    balance,
+    cosine_attention,
+    double,
+    halve,
+    mp_cat,
+    mp_silu,
+    mp_sum,
+    normalize,
+)
+
+RESAMPLE: dict[str, Callable[[Tensor], Tensor]] = {"keep": nn.Identity(), "down": halve, "up": double}
+
+
+class Block(nn.Module):
+    """Residual block with optional self-attention, in the encoder's or the decoder's flavour (EDM2, figure 21)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        emb_channels: int,
+        flavor: str,
+        resample: str = "keep",
+        attention: bool = False,
+        channels_per_head: int = 64,
+        dropout: float = 0.0,
+        res_balance: float = 0.3,
+        attn_balance: float = 0.3,
+        clip_act: float | None = 256,
+    ):
+        super().__init__()
+        self.flavor, self.resample, self.dropout, self.clip_act = flavor, resample, dropout, clip_act
+        self.res_balance, self.attn_balance = res_balance, attn_balance
+        self.heads = outputs // channels_per_head if attention else 0
+        self.emb_gain = nn.Parameter(torch.zeros([]))
+        self.conv_res0 = MPConv(outputs if flavor == "enc" else inputs, outputs, 3)
+        self.emb_linear = MPConv(emb_channels, outputs)
+        self.conv_res1 = MPConv(outputs, outputs, 3)
+        self.conv_skip = MPConv(inputs, outputs, 1) if inputs != outputs else None
+        self.attn_qkv = MPConv(outputs, 3 * outputs, 1) if self.heads else None
+        self.attn_proj = MPConv(outputs, outputs, 1) if self.heads else None
+
+    def forward(
+        self, x: Float[Tensor, "batch inputs height width"], emb: Float[Tensor, "batch emb"]
+    ) -> Float[Tensor, "batch outputs h w"]:
+        x = RESAMPLE[self.resample](x)
+        if self.flavor == "enc":
+            x = x if self.conv_skip is None else self.conv_skip(x)
+            x = normalize(x, dim=1)
+        of_x, of_y = balance(self.res_balance)
+        y = self.residual(x, emb, of_y)
+        if self.flavor == "dec" and self.conv_skip is not None:
+            x, of_x = self.conv_skip(x, gain=of_x), 1.0
+        x = torch.add(y, x, alpha=of_x)
+        if self.attn_qkv is not None and self.attn_proj is not None:
+            of_x, of_y = balance(self.attn_balance)
+            y = self.attn_proj(cosine_attention(self.attn_qkv(x), self.heads), gain=of_y)
+            x = torch.add(y, x, alpha=of_x)
+        return x if self.clip_act is None else x.clamp(-self.clip_act, self.clip_act)
+
+    def residual(self, x: Tensor, emb: Tensor, gain: float) -> Tensor:
+        y = self.conv_res0(F.silu(x), gain=1 / SILU)
+        c = self.emb_linear(emb, gain=self.emb_gain) + 1
+        y = F.silu(y * c[:, :, None, None])
+        if self.dropout:
+            y = F.dropout(y, self.dropout, self.training)
+        return self.conv_res1(y, gain=gain / SILU)
+
+
+class UNet(nn.Module):
+    """Karras et al. 2024, figure 21. `resolution` is in pixels; `attn_resolutions` are those of the folded image."""
+
+    def __init__(
+        self,
+        resolution: int,
+        channels: int = 3,
+        features: int = 0,
+        model_channels: int = 192,
+        channel_mult: Sequence[int] = (1, 2, 3, 4),
+        channel_mult_noise: int | None = None,
+        channel_mult_emb: int | None = None,
+        num_blocks: int = 3,
+        attn_resolutions: Sequence[int] = (16, 8),
+        label_balance: float = 0.5,
+        concat_balance: float = 0.5,
+        channels_per_head: int = 64,
+        dropout: float = 0.0,
+        res_balance: float = 0.3,
+        attn_balance: float = 0.3,
+        clip_act: float | None = 256,
+        fold: int = 1,
+        plane: bool = False,
+    ):
+        super().__init__()
+        self.features, self.fold, self.grid_size = features, fold, math.isqrt(features) if plane else 0
+        self.label_balance, self.concat_balance = label_balance, concat_balance
+        self.latent = self._latent(resolution, len(channel_mult))
+        widths = [model_channels * mult for mult in channel_mult]
+        noise_width = model_channels * channel_mult_noise if channel_mult_noise is not None else widths[0]
+        emb_width = model_channels * channel_mult_emb if channel_mult_emb is not None else max(widths)
+        block = partial(
+            Block,
+            emb_channels=emb_width,
+            channels_per_head=channels_per_head,
+            dropout=dropout,
+            res_balance=res_balance,
+            attn_balance=attn_balance,
+            clip_act=clip_act,
+        )
+        self.out_gain = nn.Parameter(torch.zeros([]))
+        self.emb_fourier = MPFourier(noise_width)
+        self.emb_noise = MPConv(noise_width, emb_width)
+        self.emb_label = MPConv(features, emb_width) if features and not plane else None
+
+        self.enc = nn.ModuleDict()
+        skips: list[int] = []
+        out = channels * fold**2 + 1 + plane
+        for level, width in enumerate(widths):
+            res = self.latent >> level
+            if level == 0:
+                self.enc[f"{res}x{res}_conv"] = MPConv(out, width, 3)
+                out = width
+            else:
+                self.enc[f"{res}x{res}_down"] = block(out, out, flavor="enc", resample="down")
+            skips.append(out)
+            for index in range(num_blocks):
+                self.enc[f"{res}x{res}_block{index}"] = block(
+                    out, width, flavor="enc", attention=res in attn_resolutions
+                )
+                out = width
+                skips.append(out)
+
+        self.dec = nn.ModuleDict()
+        for level, width in reversed(list(enumerate(widths))):
+            res = self.latent >> level
+            if level == len(widths) - 1:
+                self.dec[f"{res}x{res}_in0"] = block(out, out, flavor="dec", attention=True)
+                self.dec[f"{res}x{res}_in1"] = block(out, out, flavor="dec")
+            else:
+                self.dec[f"{res}x{res}_up"] = block(out, out, flavor="dec", resample="up")
+            for index in range(num_blocks + 1):
+                self.dec[f"{res}x{res}_block{index}"] = block(
+                    out + skips.pop(), width, flavor="dec", attention=res in attn_resolutions
+                )
+                out = width
+        self.out_conv = MPConv(out, channels * fold**2, 3)
+
+    def _latent(self, resolution: int, levels: int) -> int:
+        """The side of the folded image; every level must halve it exactly, and a plane must tile it."""
+        side = self.fold << (levels - 1)
+        if resolution % side:
+            raise InputError(f"resolution {resolution} is not divisible by fold {self.fold} x 2^{levels - 1} levels")
+        latent = resolution // self.fold
+        if self.grid_size and (self.grid_size**2 != self.features or latent % self.grid_size):
+            raise InputError(f"a plane of {self.features} features does not tile the {latent}x{latent} folded image")
+        return latent
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch channels height width"],
+        noise_label: Float[Tensor, " batch"],
+        cond: Float[Tensor, "batch features"] | None = None,
+    ) -> Float[Tensor, "batch channels height width"]:
+        if cond is not None and cond.shape[1] != self.features:
+            raise InputError(f"cond has {cond.shape[1]} features, the network was made for {self.features}")
+        emb = self.embed(noise_label, cond)
+        x = self.entrance(x, cond)
+        skips: list[Tensor] = []
+        for name, block in self.enc.items():
+            x = block(x) if name.endswith("_conv") else block(x, emb)
+            skips.append(x)
+        for name, block in self.dec.items():
+            x = block(mp_cat(x, skips.pop(), self.concat_balance) if "block" in name else x, emb)
+        return F.pixel_shuffle(self.out_conv(x, gain=self.out_gain), self.fold)
+
+    def embed(self, noise_label: Tensor, cond: Tensor | None) -> Float[Tensor, "batch emb"]:
+        """Noise level and cond as one vector. sqrt(features) gives a one-hot cond unit magnitude, as in the original.
+
+        It is kept for every cond, so the embedding is linear: each condition adds the same vector whatever else is
+        asked, and nothing asked (zeros or None) adds nothing. K locations then have magnitude sqrt(K), a list of K
+        places about 1.3 sqrt(K): of order one. Dividing by the norm would make each condition weaken the others.
+        """
+        emb = self.emb_noise(self.emb_fourier(noise_label))
+        if self.emb_label is not None:
+            label = torch.zeros_like(emb) if cond is None else self.emb_label(cond * math.sqrt(self.features))
+            emb = mp_sum(emb, label, self.label_balance)
+        return mp_silu(emb)
+
+    def entrance(self, x: Tensor, cond: Tensor | None) -> Float[Tensor, "batch inputs height width"]:
+        """Folded pixels, a channel of ones (it stands for all biases) and, if asked, the grid as a plane of 0 and 1."""
+        x = F.pixel_unshuffle(x, self.fold)
+        planes = [x, torch.ones_like(x[:, :1])]
+        if self.grid_size:
+            grid = x.new_zeros(x.shape[0], self.features) if cond is None else cond
+            grid = grid.view(-1, 1, self.grid_size, self.grid_size)
+            planes.append(F.interpolate(grid, size=x.shape[2:], mode="nearest"))
+        return torch.cat(planes, dim=1)
+
+
+class UncertaintyHead(nn.Module):
+    """u(sigma), the log variance of the denoising error at a noise level (EDM2, equation 21)."""
+
+    def __init__(self, channels: int = 128):
+        super().__init__()
+        self.fourier = MPFourier(channels)
+        self.linear = MPConv(channels, 1)
+
+    def forward(self, noise_label: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        return self.linear(self.fourier(noise_label)).squeeze(1)
