@@ -1,0 +1,215 @@
+"""Rays against the three shapes: hits, normals, and how far a ray passes from a shape (for soft shadows).
+
+Every shape is convex, of unit size in its own frame (half height 1), turned about z, scaled by its radius and set on the
+ground. Its distance function is the one of a flat core with a rounded rim:
+
+    d(p) = |max(|p| - flat, 0)| - rim
+
+A packed object is a row of float64: shape (index in SHAPES), radius, x, y, cosine and sine of the
+rotation (the recorded number taken as radians), metal (0 or 1), r, g, b (linear).
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from composcope.scenes.scene import HALF_HEIGHT, HALF_WIDTH
+
+CUBE, SPHERE, CYLINDER = 0.0, 1.0, 2.0  # indices in SHAPES
+CUBE_FLAT = 0.768  # a cube's faces are flat within this, then rounded
+CAP_FLAT, SIDE_FLAT = 0.921, 0.900  # a cylinder's top is flat within this radius, its side straight within this height
+BOUND = (1.5625, 1.0, 1.36)  # radius of a sphere around each unit shape
+FAR = 1e9
+
+compiled = njit(cache=True, error_model="numpy")
+
+
+@compiled
+def into(row, x, y, z, scale):
+    """A vector (already relative to the centre, if a point) in the frame of the unit shape."""
+    c, s = row[4], row[5]
+    return (c * x + s * y) * scale, (c * y - s * x) * scale, z * scale
+
+
+@compiled
+def distance(shape, x, y, z):
+    """Signed distance (cylinder's rim: a lower bound of it) of a point from the unit shape."""
+    if shape == SPHERE:
+        return math.sqrt(x * x + y * y + z * z) - 1
+    if shape == CUBE:
+        a, b, c = abs(x) - CUBE_FLAT, abs(y) - CUBE_FLAT, abs(z) - CUBE_FLAT
+        outside = math.sqrt(max(a, 0.0) ** 2 + max(b, 0.0) ** 2 + max(c, 0.0) ** 2)
+        return outside + min(max(a, b, c), 0.0) - (1 - CUBE_FLAT)
+    a, b = math.sqrt(x * x + y * y) - 1, abs(z) - 1
+    if a > CAP_FLAT - 1 and b > SIDE_FLAT - 1:  # the rim is a quarter of an ellipse
+        p, q = a / (1 - CAP_FLAT) + 1, b / (1 - SIDE_FLAT) + 1
+        return (math.sqrt(p * p + q * q) - 1) * (1 - CAP_FLAT)
+    return max(a, b)
+
+
+@compiled
+def hit_unit(shape, ox, oy, oz, dx, dy, dz):
+    """The first t > 0 at which o + t d meets the unit shape from outside, or FAR."""
+    if shape == SPHERE:
+        a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
+        delta = b * b - a * (ox * ox + oy * oy + oz * oz - 1)
+        return -(b + math.sqrt(delta)) / a if delta > 0 and b < 0 else FAR
+    near, far = (-1 - oz) / dz, (1 - oz) / dz
+    near, far = min(near, far), max(near, far)
+    if shape == CUBE:
+        p, q = (-1 - ox) / dx, (1 - ox) / dx
+        near, far = max(near, min(p, q)), min(far, max(p, q))
+        p, q = (-1 - oy) / dy, (1 - oy) / dy
+        near, far = max(near, min(p, q)), min(far, max(p, q))
+    else:
+        a, b = dx * dx + dy * dy, ox * dx + oy * dy
+        delta = b * b - a * (ox * ox + oy * oy - 1)
+        if delta <= 0:
+            return FAR
+        root = math.sqrt(delta)
+        near, far = max(near, (-b - root) / a), min(far, (root - b) / a)
+    if near >= far or near <= 0:
+        return FAR
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    for _ in range(40):  # the bounding box or cylinder is met: walk on to the rounded rim
+        step = distance(shape, ox + near * dx, oy + near * dy, oz + near * dz)
+        if step < 5e-4:
+            return near
+        near += step / length
+        if near > far:
+            return FAR
+    return FAR
+
+
+@compiled
+def hit(row, ox, oy, oz, dx, dy, dz):
+    """The first t > 0 at which the ray o + t d meets the object, or FAR."""
+    scale = 1 / row[1]
+    px, py, pz = into(row, ox - row[2], oy - row[3], oz - row[1], scale)
+    qx, qy, qz = into(row, dx, dy, dz, scale)
+    return hit_unit(row[0], px, py, pz, qx, qy, qz)
+
+
+@compiled
+def normal(row, x, y, z):
+    """The unit normal of the object at a point of its surface."""
+    px, py, pz = into(row, x - row[2], y - row[3], z - row[1], 1 / row[1])
+    if row[0] == CUBE:
+        nx = math.copysign(max(abs(px) - CUBE_FLAT, 0.0), px)
+        ny = math.copysign(max(abs(py) - CUBE_FLAT, 0.0), py)
+        nz = math.copysign(max(abs(pz) - CUBE_FLAT, 0.0), pz)
+    elif row[0] == CYLINDER:
+        rho = math.sqrt(px * px + py * py)
+        side = max(rho - CAP_FLAT, 0.0) / (1 - CAP_FLAT) ** 2 / rho
+        nx, ny = px * side, py * side
+        nz = math.copysign(max(abs(pz) - SIDE_FLAT, 0.0), pz) / (1 - SIDE_FLAT) ** 2
+    else:
+        nx, ny, nz = px, py, pz
+    scale = 1 / math.sqrt(nx * nx + ny * ny + nz * nz + 1e-30)
+    c, s = row[4], row[5]
+    return (c * nx - s * ny) * scale, (s * nx + c * ny) * scale, nz * scale
+
+
+@compiled
+def clearance(row, ox, oy, oz, dx, dy, dz, margin):
+    """How far the ray (d of length 1) passes from the object, negative through it, and where along it: (distance, t).
+
+    Distance along a ray is convex for a convex shape, so a golden-section search finds its least value. Rays farther
+    than `margin` from the bounding sphere answer with the distance from that sphere.
+    """
+    cx, cy, cz = row[2] - ox, row[3] - oy, row[1] - oz
+    t = max(cx * dx + cy * dy + cz * dz, 0.0)
+    gap = math.sqrt((t * dx - cx) ** 2 + (t * dy - cy) ** 2 + (t * dz - cz) ** 2)
+    bound = BOUND[int(row[0])] * row[1]
+    if gap - bound > margin or row[0] == SPHERE:
+        return gap - bound, t
+    scale = 1 / row[1]
+    px, py, pz = into(row, -cx, -cy, -cz, scale)
+    qx, qy, qz = into(row, dx, dy, dz, scale)
+    low, high = max(t - bound, 0.0), t + bound
+    golden = 0.6180339887498949
+    a, b = high - golden * (high - low), low + golden * (high - low)
+    at_a = distance(row[0], px + a * qx, py + a * qy, pz + a * qz)
+    at_b = distance(row[0], px + b * qx, py + b * qy, pz + b * qz)
+    for _ in range(9):
+        if at_a < at_b:
+            high, b, at_b = b, a, at_a
+            a = high - golden * (high - low)
+            at_a = distance(row[0], px + a * qx, py + a * qy, pz + a * qz)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + golden * (high - low)
+            at_b = distance(row[0], px + b * qx, py + b * qy, pz + b * qz)
+    return min(at_a, at_b) * row[1], t
+
+
+@compiled
+def axes(camera):
+    """Rows: right, up, forward of the camera, the first two scaled to half the image."""
+    x, y, z = camera
+    flat, length = math.sqrt(x * x + y * y), math.sqrt(x * x + y * y + z * z)
+    right = (-y / flat, x / flat, 0.0)
+    ahead = (-x / length, -y / length, -z / length)
+    up = (right[1] * ahead[2], -right[0] * ahead[2], right[0] * ahead[1] - right[1] * ahead[0])
+    out = np.empty((3, 3))
+    for i in range(3):
+        out[0, i], out[1, i], out[2, i] = right[i] * HALF_WIDTH, up[i] * HALF_HEIGHT, ahead[i]
+    return out
+
+
+@compiled
+def span(a, depth, radius, half):
+    """The least and greatest image coordinate in [-1, 1] of a sphere at (a, depth) of the camera's frame."""
+    root = radius * math.sqrt(max(a * a + depth * depth - radius * radius, 0.0))
+    scale = 1 / (half * max(depth * depth - radius * radius, 1e-9))
+    return (a * depth - root) * scale, (a * depth + root) * scale
+
+
+@compiled
+def boxes(objects, camera, frame, width, height):
+    """Per object the pixels it may touch: first and last column and row (half open), clipped to the image."""
+    out = np.empty((len(objects), 4), np.int64)
+    for i in range(len(objects)):
+        row = objects[i]
+        x, y, z = row[2] - camera[0], row[3] - camera[1], row[1] - camera[2]
+        depth = frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z
+        right = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / HALF_WIDTH
+        up = (frame[1, 0] * x + frame[1, 1] * y + frame[1, 2] * z) / HALF_HEIGHT
+        radius = BOUND[int(row[0])] * row[1]
+        left, right = span(right, depth, radius, HALF_WIDTH)
+        low, high = span(up, depth, radius, HALF_HEIGHT)
+        out[i, 0] = min(max(math.floor((left + 1) / 2 * width), 0), width)
+        out[i, 1] = min(max(math.ceil((right + 1) / 2 * width), 0), width)
+        out[i, 2] = min(max(math.floor((1 - high) / 2 * height), 0), height)
+        out[i, 3] = min(max(math.ceil((1 - low) / 2 * height), 0), height)
+    return out
+
+
+@compiled
+def count_visible(objects, camera, width, height):
+    """Pixels whose centre shows each object: int64 [n]. `objects`: float64 [n, 6 or more], packed as in the module's
+    docstring; `camera`: float64 [3]. Callable from compiled code."""
+    frame = axes(camera)
+    box = boxes(objects, camera, frame, width, height)
+    n = len(objects)
+    out = np.zeros(n, np.int64)
+    for i in range(n):
+        for row in range(box[i, 2], box[i, 3]):
+            b = 1 - (2 * row + 1) / height
+            for col in range(box[i, 0], box[i, 1]):
+                a = (2 * col + 1) / width - 1
+                dx = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0]
+                dy = frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
+                dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
+                t = hit(objects[i], camera[0], camera[1], camera[2], dx, dy, dz)
+                if t == FAR:
+                    continue
+                seen = True
+                for j in range(n):
+                    inside = box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
+                    if j != i and inside and hit(objects[j], camera[0], camera[1], camera[2], dx, dy, dz) < t:
+                        seen = False
+                        break
+                out[i] += seen
+    return out
