@@ -1,7 +1,7 @@
 """Rays against the three shapes: hits, normals, and how far a ray passes from a shape (for soft shadows).
 
-Every shape is convex, of unit size in its own frame (half height 1), turned about z, scaled by its radius and set on the
-ground. Its distance function is the one of a flat core with a rounded rim:
+Every shape is convex, of unit size in its own frame (half height 1), turned about z, scaled by its radius and set on
+the ground. Its distance function is the one of a flat core with a rounded rim:
 
     d(p) = |max(|p| - flat, 0)| - rim
 
@@ -19,7 +19,7 @@ from composcope.scenes.scene import HALF_HEIGHT, HALF_WIDTH
 CUBE, SPHERE, CYLINDER = 0.0, 1.0, 2.0  # indices in SHAPES
 CUBE_FLAT = 0.768  # a cube's faces are flat within this, then rounded
 CAP_FLAT, SIDE_FLAT = 0.921, 0.900  # a cylinder's top is flat within this radius, its side straight within this height
-BOUND = (1.5625, 1.0, 1.36)  # radius of a sphere around each unit shape
+BOUND = (1.733, 1.0, 1.415)  # radius of a sphere around each unit shape
 FAR = 1e9
 
 compiled = njit(cache=True, error_model="numpy")
@@ -49,30 +49,34 @@ def distance(shape, x, y, z):
 
 
 @compiled
-def hit_unit(shape, ox, oy, oz, dx, dy, dz):
-    """The first t > 0 at which o + t d meets the unit shape from outside, or FAR."""
-    if shape == SPHERE:
-        a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
-        delta = b * b - a * (ox * ox + oy * oy + oz * oz - 1)
-        return -(b + math.sqrt(delta)) / a if delta > 0 and b < 0 else FAR
+def enter(shape, ox, oy, oz, dx, dy, dz):
+    """Where the ray o + t d enters and leaves the unit shape with sharp edges (not the sphere): (near, far)."""
     near, far = (-1 - oz) / dz, (1 - oz) / dz
     near, far = min(near, far), max(near, far)
     if shape == CUBE:
         p, q = (-1 - ox) / dx, (1 - ox) / dx
         near, far = max(near, min(p, q)), min(far, max(p, q))
         p, q = (-1 - oy) / dy, (1 - oy) / dy
-        near, far = max(near, min(p, q)), min(far, max(p, q))
-    else:
-        a, b = dx * dx + dy * dy, ox * dx + oy * dy
-        delta = b * b - a * (ox * ox + oy * oy - 1)
-        if delta <= 0:
-            return FAR
-        root = math.sqrt(delta)
-        near, far = max(near, (-b - root) / a), min(far, (root - b) / a)
+        return max(near, min(p, q)), min(far, max(p, q))
+    a, b = dx * dx + dy * dy, ox * dx + oy * dy
+    root = math.sqrt(max(b * b - a * (ox * ox + oy * oy - 1), 0.0))
+    return max(near, (-b - root) / a), min(far, (root - b) / a)
+
+
+@compiled
+def hit_unit(shape, sharp, ox, oy, oz, dx, dy, dz):
+    """The first t > 0 at which o + t d meets the unit shape (`sharp`: without its rims) from outside, or FAR."""
+    if shape == SPHERE:
+        a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
+        delta = b * b - a * (ox * ox + oy * oy + oz * oz - 1)
+        return -(b + math.sqrt(delta)) / a if delta > 0 and b < 0 else FAR
+    near, far = enter(shape, ox, oy, oz, dx, dy, dz)
     if near >= far or near <= 0:
         return FAR
+    if sharp:
+        return near
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
-    for _ in range(40):  # the bounding box or cylinder is met: walk on to the rounded rim
+    for _ in range(40):  # walk on from the sharp shape to the rounded one
         step = distance(shape, ox + near * dx, oy + near * dy, oz + near * dz)
         if step < 5e-4:
             return near
@@ -83,12 +87,12 @@ def hit_unit(shape, ox, oy, oz, dx, dy, dz):
 
 
 @compiled
-def hit(row, ox, oy, oz, dx, dy, dz):
+def hit(row, sharp, ox, oy, oz, dx, dy, dz):
     """The first t > 0 at which the ray o + t d meets the object, or FAR."""
     scale = 1 / row[1]
     px, py, pz = into(row, ox - row[2], oy - row[3], oz - row[1], scale)
     qx, qy, qz = into(row, dx, dy, dz, scale)
-    return hit_unit(row[0], px, py, pz, qx, qy, qz)
+    return hit_unit(row[0], sharp, px, py, pz, qx, qy, qz)
 
 
 @compiled
@@ -188,8 +192,11 @@ def boxes(objects, camera, frame, width, height):
 
 @compiled
 def count_visible(objects, camera, width, height):
-    """Pixels whose centre shows each object: int64 [n]. `objects`: float64 [n, 6 or more], packed as in the module's
-    docstring; `camera`: float64 [3]. Callable from compiled code."""
+    """Pixels whose centre shows each object: int64 [n]. Callable from compiled code.
+
+    `objects`: float64 [n, 6 or more], packed as in the module's docstring; `camera`: float64 [3]. The shapes are taken
+    without their rounded rims, as the counts recorded with the reference renders are.
+    """
     frame = axes(camera)
     box = boxes(objects, camera, frame, width, height)
     n = len(objects)
@@ -202,13 +209,13 @@ def count_visible(objects, camera, width, height):
                 dx = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0]
                 dy = frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
                 dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
-                t = hit(objects[i], camera[0], camera[1], camera[2], dx, dy, dz)
+                t = hit(objects[i], True, camera[0], camera[1], camera[2], dx, dy, dz)
                 if t == FAR:
                     continue
                 seen = True
                 for j in range(n):
                     inside = box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
-                    if j != i and inside and hit(objects[j], camera[0], camera[1], camera[2], dx, dy, dz) < t:
+                    if j != i and inside and hit(objects[j], True, camera[0], camera[1], camera[2], dx, dy, dz) < t:
                         seen = False
                         break
                 out[i] += seen

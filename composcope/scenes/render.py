@@ -7,6 +7,7 @@ Images are independent and each is computed in one fixed order, so bytes do not 
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
@@ -56,7 +57,7 @@ def render(scenes: Sequence[Scene], size: int | tuple[int, int] = 128) -> UInt8[
 def visible_pixels(scenes: Sequence[Scene], size: tuple[int, int] = (320, 240)) -> list[Int[np.ndarray, "objects"]]:
     """Per scene, how many pixels show each object: what the official 200-pixel rule counts."""
     objects, starts, cameras, _ = pack(scenes)
-    spans = [objects[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+    spans = [objects[a:b] for a, b in pairwise(starts)]
     return [count_visible(own, camera, *shape_of(size)) for own, camera in zip(spans, cameras, strict=True)]
 
 
@@ -77,7 +78,7 @@ def first(objects, box, row, col, ox, oy, oz, dx, dy, dz):
     best, who = FAR, -1
     for i in range(len(objects)):
         if box[i, 0] <= col < box[i, 1] and box[i, 2] <= row < box[i, 3]:
-            t = hit(objects[i], ox, oy, oz, dx, dy, dz)
+            t = hit(objects[i], False, ox, oy, oz, dx, dy, dz)
             if t < best:
                 best, who = t, i
     return who, best

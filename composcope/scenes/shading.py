@@ -157,7 +157,7 @@ def seen_by(objects, skip, lamps, x, y, z, dx, dy, dz):
             cx, cy, cz = row[2] - x, row[3] - y, row[1] - z
             ahead = cx * dx + cy * dy + cz * dz
             if ahead > -bound and cx * cx + cy * cy + cz * cz - ahead * ahead < bound * bound:
-                t = hit(row, x, y, z, dx, dy, dz)
+                t = hit(row, False, x, y, z, dx, dy, dz)
                 if t < best:
                     best, who = t, i
     if who >= 0:
