@@ -1,0 +1,263 @@
+"""How scenes are drawn: the placement rules of the official generator, as a function of (seed, index).
+
+|p_i - p_j| - r_i - r_j >= min_distance,   |(p_i - p_j) . d| not in (0, margin),   pixels shown by i >= min_pixels
+
+for all i != j and d the two directions of the ground, right and behind, of the scene's own camera.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import no_type_check
+
+import numpy as np
+from numba import njit
+
+from composcope.errors import InputError
+from composcope.scenes.chance import MASK, SCENE, stream, uniform
+from composcope.scenes.geometry import FAR, axes, boxes, hit
+from composcope.scenes.scene import CAMERA, COLORS, LAMPS, MATERIALS, SHAPES, SIZES, Object, Scene
+
+PIXELS = (320, 240)  # the image in which min_pixels counts
+MOST = 100  # objects a scene may be asked to have
+REACH = 7.0  # given places must lie on the flat of the ground, this near to the origin
+ATTEMPTS = 30000  # whole scenes that are tried before the rules are said to be impossible: about a second
+LOOK = 10  # attempts that looking for hidden objects counts for
+FITS, CROWDED, NO_GROUND = 0, 1, 2  # what became of a scene
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What scenes may look like; the defaults are the official generator's, but for the number of objects."""
+
+    objects: tuple[int, int] = (1, 3)  # fewest and most, each number as likely
+    shapes: tuple[str, ...] = SHAPES
+    sizes: tuple[str, ...] = tuple(SIZES)
+    materials: tuple[str, ...] = MATERIALS
+    colors: tuple[str, ...] = tuple(COLORS)
+    camera_jitter: float = 0.5  # uniform on each axis; 0 is a fixed camera
+    lamp_jitter: float = 1.0
+    spread: float = 3.0  # centres are uniform in [-spread, spread]^2
+    min_distance: float = 0.25
+    margin: float = 0.4
+    min_pixels: int = 200
+    tries: int = 50  # places tried for an object before the whole scene is drawn again
+
+    def __post_init__(self) -> None:
+        low, high = self.objects
+        if not 0 <= low <= high <= MOST:
+            raise InputError(f"objects are a range within 0-{MOST}, not {low}-{high}")
+        known = {"shapes": SHAPES, "sizes": SIZES, "materials": MATERIALS, "colors": COLORS}
+        for name, allowed in known.items():
+            wrong = [value for value in getattr(self, name) if value not in allowed]
+            if wrong or not getattr(self, name):
+                raise InputError(f"{name} are some of {', '.join(allowed)}, not {wrong[0] if wrong else 'none'}")
+        for field in fields(self)[5:]:
+            if not 0 <= getattr(self, field.name) < math.inf:
+                raise InputError(f"{field.name} is a number from 0 on, not {getattr(self, field.name)}")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Scenes as arrays. `rows` are the renderer's (see geometry); `looks` are shape, size, material and colour, as
+    indices in their tables, and the rotation; `rig` is the camera and the key, fill and back lamp."""
+
+    counts: np.ndarray  # int64 [scene]
+    rows: np.ndarray  # float64 [scene, most, 10]
+    looks: np.ndarray  # float64 [scene, most, 5]
+    rig: np.ndarray  # float64 [scene, 4, 3]
+
+    def scene(self, i: int) -> Scene:
+        objects = zip(self.looks[i, : self.counts[i]].tolist(), self.rows[i].tolist(), strict=False)
+        camera, key, fill, back = (tuple(position) for position in self.rig[i].tolist())
+        return Scene(tuple(named(look, row[2], row[3]) for look, row in objects), camera, key, fill, back)
+
+
+def named(look: list[float], x: float, y: float) -> Object:
+    shape, size, material, color = (int(index) for index in look[:4])
+    return Object(SHAPES[shape], tuple(SIZES)[size], MATERIALS[material], tuple(COLORS)[color], x, y, look[4])
+
+
+Places = Sequence[tuple[float, float]]
+
+
+def sample(seed: int, index: int, rules: Rules, places: Places | None = None) -> Scene:
+    """Scene `index` of `seed`, whatever else is drawn; `places` puts one object's centre at each (u, v).
+
+    Given places are exempt from the margins and from `spread`. Sizes and shapes are drawn until all else is met;
+    where that never happens, until no two objects overlap; where even that is impossible, InputError.
+    """
+    return draw(seed, index, 1, rules, places).scene(0)
+
+
+def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None = None) -> Drawn:
+    """Scenes start .. start + count - 1 of `seed` as arrays."""
+    where = np.array(places or (), float).reshape(-1, 2)
+    most = rules.objects[1] if places is None else len(where)
+    drawn = Drawn(
+        counts=np.zeros(count, np.int64),
+        rows=np.zeros((count, most, 10)),
+        looks=np.zeros((count, most, 5)),
+        rig=np.zeros((count, 4, 3)),
+    )
+    first = np.uint64(seed & MASK), np.uint64(start & MASK)
+    numbers = (*rules.objects, rules.tries, rules.min_pixels, places is not None)
+    bounds = rules.camera_jitter, rules.lamp_jitter, rules.spread, rules.min_distance, rules.margin
+    failed, why = fill(*first, numbers, bounds, choices(rules), where, drawn.counts, drawn.rows, drawn.looks, drawn.rig)
+    if why != FITS:
+        raise InputError(impossible(why, start + failed, int(drawn.counts[failed]), rules, places))
+    return drawn
+
+
+def impossible(why: int, index: int, count: int, rules: Rules, places: Places | None) -> str:
+    if why == NO_GROUND:
+        return f"no object can stand at the place {tuple(places[count])}: it is not on the flat ground"  # type: ignore[index]
+    if places is not None:
+        return f"no {len(places)} objects at the given places are free of overlap in scene {index}: they are too close"
+    asked = f"distance {rules.min_distance}, margin {rules.margin}, {rules.min_pixels} visible pixels"
+    return f"no scene of {count} objects was found to meet the rules ({asked}): ask for fewer or loosen them"
+
+
+def choices(rules: Rules) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The shapes, sizes, materials and colours to choose from, as indices in their tables."""
+    pairs = (rules.shapes, SHAPES), (rules.sizes, SIZES), (rules.materials, MATERIALS), (rules.colors, COLORS)
+    shapes, sizes, materials, colors = (np.array([list(table).index(name) for name in some]) for some, table in pairs)
+    return shapes, sizes, materials, colors
+
+
+BASE = np.array([CAMERA, *LAMPS.values()])
+RADII = np.array(list(SIZES.values()))
+SHRINK = np.array([1 / math.sqrt(2), 1.0, 1.0])  # a cube's half side, in SHAPES' order
+RGB = np.array(list(COLORS.values())) / 255
+
+
+compiled = njit(cache=True, nogil=True)
+
+
+@compiled
+@no_type_check
+def fill(seed, start, numbers, bounds, choice, places, counts, rows, looks, rig):
+    """Draw scenes into the arrays; (index, why) of the first that cannot be."""
+    fewest, most, tries, min_pixels, given = numbers
+    camera_jitter, lamp_jitter, spread, min_distance, margin = bounds
+    for i in range(len(counts)):
+        key = stream(seed, start + np.uint64(i), SCENE)
+        counts[i] = len(places) if given else fewest + int(uniform(key, 0) * (most - fewest + 1))
+        for k in range(4):
+            jitter = lamp_jitter if k else camera_jitter
+            for axis in range(3):
+                rig[i, k, axis] = BASE[k, axis] + jitter * (2 * uniform(key, 1 + 3 * k + axis) - 1)
+        n, why, attempt = 13, CROWDED, 0
+        while attempt < ATTEMPTS:
+            relaxed = given and attempt >= ATTEMPTS // 2
+            limits = spread, 0.0 if relaxed else min_distance, 0.0 if given else margin
+            n, why, failed = attempted(key, n, counts[i], tries, limits, choice, places, rows[i], looks[i], rig[i, 0])
+            attempt += LOOK if why == FITS else 1
+            if why == FITS and not relaxed and hidden(rows[i, : counts[i]], rig[i, 0], min_pixels):
+                why = CROWDED
+            if why == NO_GROUND:
+                counts[i] = failed
+            if why != CROWDED:
+                break
+        if why != FITS:
+            return i, why
+    return 0, FITS
+
+
+@compiled
+@no_type_check
+def attempted(key, n, count, tries, limits, choice, places, rows, looks, camera):
+    """One attempt at the objects of a scene: the next random number, what became of it, and at which object."""
+    shapes, sizes, materials, colors = choice
+    spread, min_distance, margin = limits
+    frame = axes(camera)
+    for i in range(count):
+        why = CROWDED
+        size = sizes[int(uniform(key, n) * len(sizes))]
+        for _ in range(tries):
+            shape = shapes[int(uniform(key, n + 1) * len(shapes))]
+            if len(places):  # what may vary is the size, else it stays and the place varies
+                size = sizes[int(uniform(key, n) * len(sizes))]
+                x, y = ground(places[i], RADII[size] * SHRINK[shape], camera, frame)
+                if not x * x + y * y < REACH * REACH:
+                    return n, NO_GROUND, i
+            else:
+                x, y = spread * (2 * uniform(key, n + 2) - 1), spread * (2 * uniform(key, n + 3) - 1)
+            n += 4
+            if free(rows[:i], x, y, RADII[size], frame[2], min_distance, margin):
+                why = FITS
+                break
+        if why == CROWDED:
+            return n, CROWDED, i
+        material = materials[int(uniform(key, n) * len(materials))]
+        color = colors[int(uniform(key, n + 1) * len(colors))]
+        turn = 360 * uniform(key, n + 2)
+        rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3] = shape, RADII[size] * SHRINK[shape], x, y
+        rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7:10] = math.cos(turn), math.sin(turn), material, RGB[color]
+        looks[i, 0], looks[i, 1], looks[i, 2], looks[i, 3], looks[i, 4] = shape, size, material, color, turn
+        n += 3
+    return n, FITS, count
+
+
+@compiled
+@no_type_check
+def free(rows, x, y, radius, ahead, min_distance, margin):
+    """Whether an object may stand at (x, y). As in the official generator a new cube counts with its uncut size."""
+    flat = math.sqrt(ahead[0] ** 2 + ahead[1] ** 2)
+    for i in range(len(rows)):
+        dx, dy = x - rows[i, 2], y - rows[i, 3]
+        if math.sqrt(dx * dx + dy * dy) - radius - rows[i, 1] < min_distance:
+            return False
+        behind, right = abs(dx * ahead[0] + dy * ahead[1]) / flat, abs(dx * ahead[1] - dy * ahead[0]) / flat
+        if 0 < behind < margin or 0 < right < margin:
+            return False
+    return True
+
+
+@compiled
+@no_type_check
+def hidden(rows, camera, min_pixels):
+    """Whether some object shows fewer than min_pixels: count_visible that stops at enough."""
+    frame = axes(camera)
+    box = boxes(rows, camera, frame, PIXELS[0], PIXELS[1])
+    for i in range(len(rows)):
+        left, right, top, bottom = box[i]
+        shown, middle = 0, (top + bottom) // 2  # from the middle row outwards, enough is soon found
+        for k in range(2 * (bottom - top)):
+            row = middle + (k // 2 if k % 2 else -1 - k // 2)
+            if shown < min_pixels and top <= row < bottom:
+                for col in range(left, right):
+                    shown += shows(rows, i, box, row, col, camera, frame)
+        if shown < min_pixels:
+            return True
+    return False
+
+
+@compiled
+@no_type_check
+def shows(rows, i, box, row, col, camera, frame):
+    """Whether the centre of a pixel shows object i."""
+    a, b = (2 * col + 1) / PIXELS[0] - 1, 1 - (2 * row + 1) / PIXELS[1]
+    dx, dy = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0], frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
+    dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
+    t = hit(rows[i], True, camera[0], camera[1], camera[2], dx, dy, dz)
+    if t == FAR:
+        return False
+    for j in range(len(rows)):
+        near = j != i and box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
+        if near and hit(rows[j], True, camera[0], camera[1], camera[2], dx, dy, dz) < t:
+            return False
+    return True
+
+
+@compiled
+@no_type_check
+def ground(place, height, camera, frame):
+    """`project` inverted: the (x, y) of the point at this height that appears at (u, v); infinite above the horizon."""
+    a, b = 2 * place[0] - 1, 1 - 2 * place[1]
+    dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
+    if dz >= 0:
+        return math.inf, math.inf
+    t = (height - camera[2]) / dz
+    dx, dy = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0], frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
+    return camera[0] + t * dx, camera[1] + t * dy
