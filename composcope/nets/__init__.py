@@ -1,6 +1,7 @@
 """Which family of functions? The EDM2 U-Net and its patch-local twin; both are net(x, noise_label, cond) -> F."""
 
 from composcope.nets.layers import renormalize
+from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 
-__all__ = ["UNet", "UncertaintyHead", "renormalize"]
+__all__ = ["LocalUNet", "Patches", "UNet", "UncertaintyHead", "renormalize"]

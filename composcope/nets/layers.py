@@ -50,6 +50,14 @@ def mp_cat(
     return torch.cat(scaled, dim=1)
 
 
+def crop(x: Float[Tensor, "*lead height width"], side: int | None, more: int = 0) -> Float[Tensor, "*lead h w"]:
+    """The central square of side `side` + `more`, or all there is if that is not as large."""
+    if side is None or side + more >= x.shape[-1]:
+        return x
+    start = (x.shape[-1] - side - more) // 2
+    return x[..., start : start + side + more, start : start + side + more]
+
+
 class MPFourier(nn.Module):
     """Random Fourier features of a number, each of unit variance (equation 75)."""
 
@@ -78,9 +86,15 @@ class MPConv(nn.Module):
         norm = torch.linalg.vector_norm(self.weight, dim=list(range(1, self.weight.ndim)), keepdim=True)
         return self.weight * (gain / (norm + EPS * root))
 
-    def forward(self, x: Tensor, gain: float | Tensor = 1.0) -> Tensor:
+    def forward(self, x: Tensor, gain: float | Tensor = 1.0, keep: int | None = None) -> Tensor:
+        """All of the output, or its central square of side `keep`: the border of x then does what padding would."""
         w = self.effective(gain)
-        return F.linear(x, w) if w.ndim == 2 else F.conv2d(x, w, padding=w.shape[-1] // 2)
+        if w.ndim == 2:
+            return F.linear(x, w)
+        reach = w.shape[-1] // 2
+        x = crop(x, keep, 2 * reach)
+        spare = 0 if keep is None else max(x.shape[-1] - keep, 0) // 2
+        return F.conv2d(x, w, padding=reach - spare)
 
 
 @torch.no_grad()

@@ -23,6 +23,7 @@ from composcope.nets.layers import (
     MPFourier,
     balance,
     cosine_attention,
+    crop,
     double,
     halve,
     mp_cat,
@@ -64,14 +65,17 @@ class Block(nn.Module):
         self.attn_proj = MPConv(outputs, outputs, 1) if self.heads else None
 
     def forward(
-        self, x: Float[Tensor, "batch inputs height width"], emb: Float[Tensor, "batch emb"]
+        self, x: Float[Tensor, "batch inputs height width"], emb: Float[Tensor, "batch emb"], keep: int | None = None
     ) -> Float[Tensor, "batch outputs h w"]:
+        """All of the output, or its central square of side `keep`, without computing the rest."""
         x = RESAMPLE[self.resample](x)
         if self.flavor == "enc":
             x = x if self.conv_skip is None else self.conv_skip(x)
             x = normalize(x, dim=1)
         of_x, of_y = balance(self.res_balance)
-        y = self.residual(x, emb, of_y)
+        reach = None if self.heads else keep  # attention looks everywhere
+        y = self.residual(x, emb, of_y, reach)
+        x = crop(x, reach)
         if self.flavor == "dec" and self.conv_skip is not None:
             x, of_x = self.conv_skip(x, gain=of_x), 1.0
         x = torch.add(y, x, alpha=of_x)
@@ -79,15 +83,16 @@ class Block(nn.Module):
             of_x, of_y = balance(self.attn_balance)
             y = self.attn_proj(cosine_attention(self.attn_qkv(x), self.heads), gain=of_y)
             x = torch.add(y, x, alpha=of_x)
+        x = crop(x, keep)
         return x if self.clip_act is None else x.clamp(-self.clip_act, self.clip_act)
 
-    def residual(self, x: Tensor, emb: Tensor, gain: float) -> Tensor:
-        y = self.conv_res0(F.silu(x), gain=1 / SILU)
+    def residual(self, x: Tensor, emb: Tensor, gain: float, keep: int | None) -> Tensor:
+        y = self.conv_res0(F.silu(crop(x, keep, 4)), gain=1 / SILU, keep=None if keep is None else keep + 2)
         c = self.emb_linear(emb, gain=self.emb_gain) + 1
         y = F.silu(y * c[:, :, None, None])
         if self.dropout:
             y = F.dropout(y, self.dropout, self.training)
-        return self.conv_res1(y, gain=gain / SILU)
+        return self.conv_res1(y, gain=gain / SILU, keep=keep)
 
 
 class UNet(nn.Module):
@@ -115,7 +120,8 @@ class UNet(nn.Module):
         plane: bool = False,
     ):
         super().__init__()
-        self.features, self.fold, self.grid_size = features, fold, math.isqrt(features) if plane else 0
+        self.resolution, self.features, self.fold = resolution, features, fold
+        self.grid_size = math.isqrt(features) if plane else 0
         self.label_balance, self.concat_balance = label_balance, concat_balance
         self.latent = self._latent(resolution, len(channel_mult))
         widths = [model_channels * mult for mult in channel_mult]
@@ -183,7 +189,9 @@ class UNet(nn.Module):
         x: Float[Tensor, "batch channels height width"],
         noise_label: Float[Tensor, " batch"],
         cond: Float[Tensor, "batch features"] | None = None,
-    ) -> Float[Tensor, "batch channels height width"]:
+        centre: int | None = None,
+    ) -> Float[Tensor, "batch channels h w"]:
+        """F, or its central square of `centre` pixels: the decoder then computes only what that square depends on."""
         if cond is not None and cond.shape[1] != self.features:
             raise InputError(f"cond has {cond.shape[1]} features, the network was made for {self.features}")
         emb = self.embed(noise_label, cond)
@@ -192,9 +200,30 @@ class UNet(nn.Module):
         for name, block in self.enc.items():
             x = block(x) if name.endswith("_conv") else block(x, emb)
             skips.append(x)
-        for name, block in self.dec.items():
-            x = block(mp_cat(x, skips.pop(), self.concat_balance) if "block" in name else x, emb)
-        return F.pixel_shuffle(self.out_conv(x, gain=self.out_gain), self.fold)
+        square = None if centre is None else centre // self.fold
+        for (name, block), (keep, needs) in zip(self.dec.items(), self.windows(square), strict=True):
+            if "block" in name:
+                x = mp_cat(crop(x, needs), crop(skips.pop(), needs), self.concat_balance)
+            x = block(x, emb, keep)
+        return F.pixel_shuffle(self.out_conv(x, gain=self.out_gain, keep=square), self.fold)
+
+    def windows(self, square: int | None) -> list[tuple[int | None, int | None]]:
+        """For each decoder block the sides of the central squares it puts out and takes in, so that `square` is right.
+
+        Read backwards: a 3x3 convolution reaches 1 further on each side, a residual block 2, attention everywhere.
+        """
+        if square is None:
+            return [(None, None)] * len(self.dec)
+        full, needs = self.latent, min(square + 2, self.latent)
+        found: list[tuple[int | None, int | None]] = []
+        for block in reversed(list(self.dec.values())):
+            keep, needs = needs, full if block.heads else min(needs + 4, full)
+            found.append((keep, needs))
+            if block.resample == "up":
+                margin = (full - needs) // 4  # of the smaller image
+                full //= 2
+                needs = full - 2 * margin
+        return found[::-1]
 
     def embed(self, noise_label: Tensor, cond: Tensor | None) -> Float[Tensor, "batch emb"]:
         """Noise level and cond as one vector. sqrt(features) gives a one-hot cond unit magnitude, as in the original.

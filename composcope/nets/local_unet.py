@@ -1,0 +1,162 @@
+"""The patch-local model (appendix E.3): every cell of the image is denoised by a network that sees only its patch.
+
+    F[cell (i, j)] = centre of unet(patch (2k + 1) m around (i, j), noise_label, [conditions inside, centre])
+
+m = resolution / grid_size. Outside the image a patch holds zeros, in training as in sampling; the centre, scaled to
+[-1, 1]^2, tells the network where that is. A location grid is cut to the (2k + 1)^2 cells of the patch; a list keeps
+its slots, entries outside the patch zeroed: in both, what is inside stays as the whole-image model has it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from composcope.errors import InputError
+from composcope.nets.unet import UNet
+
+CHUNK = 128  # patches for one call of the network: enough to fill it, few enough to stay in the cache
+
+
+@dataclass(frozen=True)
+class Patches:
+    """The geometry: which pixels and which conditions belong to the patch of a cell (row, column)."""
+
+    resolution: int
+    grid_size: int
+    k: int = 2
+    slots: int = 0  # of a list conditioner (present, u, v per slot); 0 is a location grid
+
+    def __post_init__(self) -> None:
+        if self.resolution % self.grid_size:
+            raise InputError(f"resolution {self.resolution} is not divisible by grid_size {self.grid_size}")
+
+    @property
+    def cell(self) -> int:
+        return self.resolution // self.grid_size
+
+    @property
+    def side(self) -> int:
+        """Of a patch, in pixels."""
+        return (2 * self.k + 1) * self.cell
+
+    @property
+    def features(self) -> int:
+        """Of a patch's cond: the conditions in it, then the two coordinates of its centre."""
+        return (3 * self.slots or (2 * self.k + 1) ** 2) + 2
+
+    @property
+    def whole_features(self) -> int:
+        """Of the cond of a whole image."""
+        return 3 * self.slots or self.grid_size**2
+
+    def everywhere(self, batch: int, device: torch.device) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
+        """(image, cell) of all patches of `batch` images, cell by cell within an image."""
+        index = torch.arange(batch * self.grid_size**2, device=device)
+        image, cell = index // self.grid_size**2, index % self.grid_size**2
+        return image, torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
+
+    def pixels(
+        self, x: Float[Tensor, "batch channels height width"], image: Int[Tensor, " n"], cell: Int[Tensor, "n 2"]
+    ) -> Float[Tensor, "n channels side side"]:
+        """The patches around `cell` of `image`, zero outside the image."""
+        pad = self.k * self.cell
+        windows = F.pad(x, (pad, pad, pad, pad)).unfold(2, self.side, self.cell).unfold(3, self.side, self.cell)
+        return windows[image, :, cell[:, 0], cell[:, 1]]
+
+    def conditions(
+        self, cond: Float[Tensor, "batch whole"], image: Int[Tensor, " n"], cell: Int[Tensor, "n 2"]
+    ) -> Float[Tensor, "n features"]:
+        """What the patches around `cell` of `image` are conditioned on."""
+        if cond.shape[1] != self.whole_features:
+            raise InputError(f"cond has {cond.shape[1]} features, the patches were made for {self.whole_features}")
+        centre = (2 * cell + 1) / self.grid_size - 1
+        inside = self._slots(cond[image], cell) if self.slots else self._subgrid(cond, image, cell)
+        return torch.cat([inside, centre.to(cond.dtype)], 1)
+
+    def _subgrid(self, cond: Tensor, image: Tensor, cell: Tensor) -> Tensor:
+        grid = F.pad(cond.view(-1, self.grid_size, self.grid_size), (self.k,) * 4)
+        width = 2 * self.k + 1
+        return grid.unfold(1, width, 1).unfold(2, width, 1)[image, cell[:, 0], cell[:, 1]].flatten(1)
+
+    def _slots(self, cond: Tensor, cell: Tensor) -> Tensor:
+        entries = cond.view(-1, self.slots, 3)
+        at = (entries[..., [2, 1]] * self.grid_size).long().clamp(max=self.grid_size - 1)  # (row, column) of (u, v)
+        near = ((at - cell[:, None]).abs() <= self.k).all(2, keepdim=True)
+        return (entries * near).flatten(1)
+
+    def active(self, cond: Float[Tensor, "batch whole"]) -> Bool[Tensor, "batch cells"]:
+        """Whether each cell's patch holds a condition."""
+        image, cell = self.everywhere(len(cond), cond.device)
+        return (self.conditions(cond, image, cell)[:, :-2] != 0).any(1).view(len(cond), -1)
+
+    def pick(
+        self, cond: Float[Tensor, "batch whole"], generators: Sequence[torch.Generator]
+    ) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
+        """(image, cell) of the patches to train on: a positive and a negative one of each image, in this order.
+
+        An image without a patch of one kind (no condition, or conditions all over) gives any of its patches instead.
+        Each image draws from its own generator.
+        """
+        active = self.active(cond)
+        draws = torch.stack([torch.rand(2, active.shape[1], generator=g, device=g.device) for g in generators])
+        wanted = torch.stack([active, ~active], 1)
+        cell = (draws.to(cond.device) + wanted).argmax(2).flatten()
+        image = torch.arange(len(cond), device=cond.device).repeat_interleave(2)
+        return image, torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
+
+    def inside(self, cond: Float[Tensor, "n features"]) -> Float[Tensor, "n 1 side side"]:
+        """1 where a patch with this cond lies inside the image and 0 elsewhere; noise for training is times this."""
+        first = ((cond[:, -2:] + 1) * self.grid_size / 2 - 0.5).round() * self.cell - self.k * self.cell
+        at = first[:, :, None] + torch.arange(self.side, device=cond.device)
+        within = ((at >= 0) & (at < self.resolution)).to(cond.dtype)
+        return (within[:, 0, :, None] * within[:, 1, None, :])[:, None]
+
+
+class LocalUNet(nn.Module):
+    """net(x, noise_label, cond) on whole images, made of one U-Net on patches; on patches it is that U-Net."""
+
+    def __init__(self, unet: UNet, patches: Patches):
+        super().__init__()
+        if (unet.resolution, unet.features) != (patches.side, patches.features):
+            raise InputError(
+                f"patches of {patches.side} pixels and {patches.features} features need a network made for them, "
+                f"not for {unet.resolution} pixels and {unet.features} features"
+            )
+        if patches.cell % unet.fold:
+            raise InputError(f"fold {unet.fold} does not divide the cells of {patches.cell} pixels")
+        self.unet, self.patches = unet, patches
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch channels height width"],
+        noise_label: Float[Tensor, " batch"],
+        cond: Float[Tensor, "batch features"] | None = None,
+    ) -> Float[Tensor, "batch channels height width"]:
+        """Whole images, or patches, told by the length of cond (they differ by the centre)."""
+        if cond is None:
+            cond = x.new_zeros(len(x), self.patches.whole_features)
+        if cond.shape[1] == self.patches.features:
+            return self.patch_forward(x, noise_label, cond)
+        image, cell = self.patches.everywhere(len(x), x.device)
+        patches, local = self.patches.pixels(x, image, cell), self.patches.conditions(cond, image, cell)
+        inputs = zip(patches.split(CHUNK), noise_label[image].split(CHUNK), local.split(CHUNK), strict=True)
+        return self.assemble(torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in inputs]))
+
+    def patch_forward(
+        self,
+        patches: Float[Tensor, "n channels side side"],
+        noise_label: Float[Tensor, " n"],
+        cond: Float[Tensor, "n features"],
+    ) -> Float[Tensor, "n channels side side"]:
+        """The U-Net on patches; what lies outside the image is zero at its input, and is not asked of its output."""
+        inside = self.patches.inside(cond)
+        return self.unet(patches * inside, noise_label, cond) * inside
+
+    def assemble(self, cells: Float[Tensor, "n channels cell cell"]) -> Float[Tensor, "batch channels height width"]:
+        """Whole images from their cells in the order of `everywhere`."""
+        grid = cells.unflatten(0, (-1, self.patches.grid_size, self.patches.grid_size))
+        return grid.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
