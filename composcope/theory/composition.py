@@ -1,0 +1,174 @@
+"""Conditional projective composition (CPC) and the local conditional score (LCS), section 3 of the paper.
+
+    p(x | c_J) = p(x_{M_J^c} | nothing) prod_{j in J} p(x_{M_j} | c_j)            Definition 2, equation 2
+    s(x | c_J)(i) = grad log p^sigma[x_{N_i} | c_{L_i(J)}](i)                     Definition 1, equation 1
+
+Lemma 1 says the second is exactly the score of the first. Its proof silently uses that p(. | nothing) factorises over
+M_b, M_1, M_2, ..; Definition 2 does not ask for that: `Composition` allows any p(. | nothing), and the lemma can fail.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, combinations
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from composcope.theory.mixture import Mixture, Noise, Pixels, blend, gaussian, independent, mixture
+
+Asked = frozenset[int]  # J, the indices of the active conditions
+NOTHING: Asked = frozenset()
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """A distribution over n pixels for every condition set, and the disjoint blocks its conditions speak of."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def blocks(self) -> Sequence[Pixels]: ...  # M_j
+
+    def given(self, J: Asked) -> Mixture: ...  # p(x | c_J)
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """A CPC exactly as Definition 2 prints it."""
+
+    empty: Mixture  # p(x | nothing), over all pixels
+    blocks: tuple[tuple[int, ...], ...]  # M_j
+    asked: tuple[Mixture, ...]  # p(x_{M_j} | c_j)
+
+    @property
+    def n(self) -> int:
+        return self.empty.n
+
+    def given(self, J: Asked) -> Mixture:
+        """Equation 2."""
+        rest = outside(self.n, [self.blocks[j] for j in J])
+        return independent([(rest, self.empty.marginal(rest)), *((self.blocks[j], self.asked[j]) for j in J)])
+
+
+def outside(n: int, blocks: Sequence[Pixels]) -> Pixels:
+    taken = set(chain.from_iterable(blocks))
+    return [i for i in range(n) if i not in taken]
+
+
+def all_subsets(count: int) -> list[Asked]:
+    return [frozenset(J) for size in range(count + 1) for J in combinations(range(count), size)]
+
+
+def subsets(p: Conditional, J: Asked) -> Iterator[tuple[Pixels, Asked]]:
+    """(N_i, L_i(J)) of Lemma 1, once for each block of pixels that share them; the background M_b comes last."""
+    for j, block in enumerate(p.blocks):
+        yield block, frozenset({j}) & J
+    yield outside(p.n, p.blocks), NOTHING
+
+
+@lru_cache(maxsize=4096)
+def read(p: Conditional, J: Asked) -> tuple[tuple[Pixels, Mixture], ...]:
+    """p(x_N | c_L) for every (N, L): all that the LCS ever looks at."""
+    return tuple((N, p.given(L).marginal(N)) for N, L in subsets(p, J))
+
+
+def local_score(p: Conditional, x: Float[Tensor, "batch n"], sigma: Noise, J: Asked) -> Float[Tensor, "batch n"]:
+    """The LCS of Definition 1 with the subsets of Lemma 1."""
+    score = torch.empty_like(x)
+    for N, marginal in read(p, J):
+        score[:, list(N)] = marginal.score(x[:, list(N)], sigma)
+    return score
+
+
+def induced(p: Conditional, J: Asked) -> Mixture:
+    """The distribution whose score the LCS is: the product of the marginals it reads, C*_J[p] of section C."""
+    return independent(read(p, J))
+
+
+def line_integral(p: Conditional, x: Float[Tensor, "batch n"], sigma: float, J: Asked) -> Float[Tensor, " batch"]:
+    """The LCS integrated along the straight way from 0 to x: log phat(x) - log phat(0) if it is a gradient."""
+    at, weight = map(torch.from_numpy, np.polynomial.legendre.leggauss(200))
+    points = ((at[:, None, None] + 1) / 2 * x).flatten(0, 1)
+    return weight / 2 @ (local_score(p, points, sigma, J).unflatten(0, (len(at), -1)) * x).sum(-1)
+
+
+def projective_score(
+    parts: Sequence[Mixture], background: Mixture, x: Float[Tensor, "batch n"], sigma: Noise
+) -> Float[Tensor, "batch n"]:
+    """The explicit composition of several scores, sum_i s_i - (k - 1) s_b (Bradley et al. 2025, Definition 5.1)."""
+    away = torch.stack([part.score(x, sigma) for part in parts]).sum(0)
+    return away - (len(parts) - 1) * background.score(x, sigma)
+
+
+@dataclass(frozen=True)
+class ScoreDenoiser:
+    """A score over vectors, score(x, sigma, J), as a Denoiser; the nonzero entries of a row of cond are its J."""
+
+    score: Callable[[Tensor, Tensor, Asked], Tensor]
+
+    def __call__(
+        self,
+        x: Float[Tensor, "batch channel height width"],
+        sigma: Float[Tensor, " batch"],
+        cond: Float[Tensor, "batch features"] | None,
+    ) -> Float[Tensor, "batch channel height width"]:
+        flat, denoised = x.flatten(1).double(), torch.empty_like(x.flatten(1), dtype=torch.float64)
+        sets = [NOTHING] * len(x) if cond is None else [frozenset(row.nonzero().flatten().tolist()) for row in cond]
+        for J in set(sets):
+            at = [i for i, of in enumerate(sets) if of == J]
+            level = sigma[at].double()
+            denoised[at] = flat[at] + level[:, None] ** 2 * self.score(flat[at], level, J)
+        return denoised.view_as(x).to(x.dtype)
+
+
+def exact(p: Conditional) -> ScoreDenoiser:
+    given = lru_cache(p.given)
+    return ScoreDenoiser(lambda x, sigma, J: given(J).score(x, sigma))
+
+
+def local(p: Conditional) -> ScoreDenoiser:
+    return ScoreDenoiser(lambda x, sigma, J: local_score(p, x, sigma, J))
+
+
+def learn_from_pairs(p: Conditional) -> Composition:
+    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block after pairs."""
+    size = len(p.blocks)
+    asked = tuple(p.given(frozenset({j, (j + 1) % size})).marginal(p.blocks[j]) for j in range(size))
+    away = [p.given(frozenset({(j + 1) % size, (j + 2) % size})).marginal(p.blocks[j]) for j in range(size)]
+    rest = outside(p.n, p.blocks)
+    background = (rest, p.given(frozenset({0, 1})).marginal(rest))
+    return Composition(independent([background, *zip(p.blocks, away, strict=True)]), tuple(map(tuple, p.blocks)), asked)
+
+
+def objects(side: int, width: float = 0.1) -> Composition:
+    """Images of side x side places of 2 x 2 pixels: an object is bright or dark (+-1), an empty place is 0."""
+    places = [(row, col) for row in range(side) for col in range(side)]
+    at = [tuple((2 * r + i) * 2 * side + 2 * c + k for i in (0, 1) for k in (0, 1)) for r, c in places]
+    shown = mixture([[1.0] * 4, [-1.0] * 4], width)
+    return Composition(gaussian([0.0] * (4 * side**2), width), tuple(at), (shown,) * len(at))
+
+
+def random_composition(seed: int, factorised: bool = True, pixels: int = 7, count: int = 3) -> Composition:
+    """Random blocks, mixtures and background; `factorised` is the condition Lemma 1 silently uses."""
+    generator = torch.Generator().manual_seed(seed)
+    block_of = torch.randint(-1, count, (pixels,), generator=generator).tolist()
+    blocks = tuple(tuple(i for i in range(pixels) if block_of[i] == j) for j in range(count))
+    empty = _random_mixture(pixels, generator)
+    if factorised:
+        parts = [*blocks, outside(pixels, blocks)]
+        empty = independent([(part, _random_mixture(len(part), generator)) for part in parts])
+    return Composition(empty, blocks, tuple(_random_mixture(len(block), generator) for block in blocks))
+
+
+def _random_mixture(n: int, generator: torch.Generator) -> Mixture:
+    def one() -> Mixture:
+        root = torch.randn(n, n, generator=generator, dtype=torch.float64)
+        mean = torch.randn(1, n, generator=generator, dtype=torch.float64)
+        return Mixture(torch.ones(1).double(), mean, (root @ root.T / max(n, 1) + 0.1 * torch.eye(n).double())[None])
+
+    return blend([one(), one()])

@@ -1,0 +1,116 @@
+"""Denoisers that were never trained: softmax averages over a set of training images, patch by patch.
+
+    x0(cell) = sum_n w_n y_n(cell),    w_n ~ exp(-|x_patch - y_n,patch|^2 / 2 sigma^2)  over the images n that agree
+
+    ideal              patch = image; the exact score of the training set, which can only return training images
+    local              patch = (2k+1) x (2k+1) cells around the cell (Kamb & Ganguli 2024; Niedoba et al. 2024)
+    local conditional  the same, over training patches that agree with the conditions asked for inside the patch
+
+The cells are those of the paper's local intervention (E.3): one weight a cell, not a pixel, and patches only speak for
+their own place in the image (not equivariant). At the border a patch is what is left of it inside the image. Where no
+training patch agrees everywhere, those that agree best count: first in the centre cell, then in the 3 x 3 around it,
+and so on outwards (there the machine is more local in conditions than in pixels). The ideal one compares whole sets.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from composcope.errors import InputError
+
+CHUNK = 2**25  # entries of the largest array made at once (128 MiB in float32)
+
+
+@dataclass(frozen=True)
+class ScoreMachine:
+    """`radius` k in cells of a grid x grid image; radius = grid - 1 or more is the ideal one (patch = image)."""
+
+    cells: Float[Tensor, "cells images values"]
+    conditions: Float[Tensor, "cells images"] | None  # None: conditions are ignored
+    radius: int
+    channels: int
+
+    @property
+    def grid(self) -> int:
+        return round(len(self.cells) ** 0.5)
+
+    def __call__(
+        self,
+        x: Float[Tensor, "batch channel height width"],
+        sigma: Float[Tensor, " batch"],
+        cond: Float[Tensor, "batch features"] | None,
+    ) -> Float[Tensor, "batch channel height width"]:
+        size = max(1, CHUNK // self.cells[..., 0].numel())
+        conds = [None] * len(x) if cond is None else cond.split(size)
+        parts = [self._some(*part) for part in zip(x.split(size), sigma.split(size), conds, strict=False)]
+        return torch.cat(parts)
+
+    def _some(self, x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
+        at = to_cells(x.to(self.cells.dtype), self.grid)
+        # |x - y|^2 of a patch is the sum over its cells, so a product made once serves every patch that holds the cell;
+        # |x|^2 is the same for all images and falls out of the softmax.
+        logs = at @ self.cells.mT - 0.5 * self.cells.square().sum(-1)[:, None]
+        logs = self.over_patches(logs, self.radius) / sigma.to(logs)[:, None] ** 2
+        if self.conditions is not None and cond is not None:
+            asked, which = cond.to(logs).unique(dim=0, return_inverse=True)
+            logs = logs.masked_fill(~self.agreeing(asked)[:, which], -torch.inf)
+        return to_image(logs.softmax(-1) @ self.cells, self.channels).to(x.dtype)
+
+    def over_patches(
+        self, values: Float[Tensor, "cells rows images"], radius: int
+    ) -> Float[Tensor, "cells rows images"]:
+        """The sum over the patch around every cell."""
+        if radius >= self.grid - 1:
+            return values.sum(0, keepdim=True).expand_as(values)
+        square = values.unflatten(0, (self.grid, self.grid))
+        for axis in (0, 1) if radius else ():
+            padded = F.pad(square.movedim(axis, -1), (radius, radius)).unfold(-1, 2 * radius + 1, 1)
+            square = padded.sum(-1).movedim(-1, axis)
+        return square.flatten(0, 1)
+
+    def agreeing(self, asked: Float[Tensor, "rows features"]) -> Tensor:
+        """Which training patches count, [cells rows images]: from the centre outwards, those nearest to `asked`."""
+        assert self.conditions is not None
+        apart = (asked.T[:, :, None] - self.conditions[:, None]).square()
+        counts = torch.ones_like(apart, dtype=torch.bool)
+        for radius in [self.radius] if self.radius >= self.grid - 1 else range(self.radius + 1):
+            mismatch = self.over_patches(apart, radius).masked_fill(~counts, torch.inf)
+            counts = mismatch == mismatch.amin(-1, keepdim=True)
+        return counts
+
+
+def score_machine(
+    images: Float[Tensor, "images channel height width"],
+    cond: Float[Tensor, "images features"] | None,
+    grid: int,
+    radius: int | None,
+) -> ScoreMachine:
+    """The machine of a training set; `cond` counts objects in grid x grid cells, row by row; radius None: ideal."""
+    if images.shape[-1] != images.shape[-2] or images.shape[-1] % grid:
+        raise InputError(f"images of {tuple(images.shape[-2:])} pixels cannot be cut into {grid} x {grid} square cells")
+    if cond is not None and cond.shape != (len(images), grid**2):
+        raise InputError(
+            f"cond is {tuple(cond.shape)}; {len(images)} images on a grid of {grid} need {grid**2} features"
+        )
+    radius = grid - 1 if radius is None else min(radius, grid - 1)
+    conditions = None if cond is None else cond.T.contiguous().to(images.dtype)
+    return ScoreMachine(to_cells(images, grid), conditions, radius, images.shape[1])
+
+
+def to_cells(images: Tensor, grid: int) -> Tensor:
+    """[n c h w] -> [cells n values]."""
+    n, c, h, w = images.shape
+    return images.reshape(n, c, grid, h // grid, grid, w // grid).permute(2, 4, 0, 1, 3, 5).reshape(grid**2, n, -1)
+
+
+def to_image(cells: Tensor, channels: int) -> Tensor:
+    """The inverse of to_cells."""
+    grid, side = round(len(cells) ** 0.5), round((cells.shape[-1] // channels) ** 0.5)
+    return (
+        cells.reshape(grid, grid, -1, channels, side, side)
+        .permute(2, 3, 0, 4, 1, 5)
+        .reshape(-1, channels, grid * side, grid * side)
+    )
