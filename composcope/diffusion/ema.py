@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.optimize import brentq
 from torch import Tensor
 
 Weights = Mapping[str, Tensor]
@@ -19,10 +20,9 @@ Weights = Mapping[str, Tensor]
 def gamma_of(sigma_rel: float) -> float:
     """The exponent of a profile whose standard deviation is sigma_rel times the training's length (EDM2, eq. 123).
 
-    sigma_rel^2 = (gamma + 1) / ((gamma + 2)^2 (gamma + 3)), a cubic in gamma; its largest real root.
+    sigma_rel^2 = (gamma + 1) / ((gamma + 2)^2 (gamma + 3)) falls with gamma, from 1/12 (a plain mean) at gamma = 0.
     """
-    t = sigma_rel**-2
-    return float(np.roots([1, 7, 16 - t, 12 - t]).real.max())
+    return brentq(lambda gamma: (gamma + 1) / ((gamma + 2) ** 2 * (gamma + 3)) - sigma_rel**2, 0, 1e6, xtol=1e-12)
 
 
 class PowerEMA:

@@ -27,7 +27,7 @@ class Pixels(nn.Module):
 
     @staticmethod
     def measure(images: Float[Tensor, "n 3 height width"], fixed: bool) -> "Pixels":
-        """Centre on the mean image when camera and lamps are `fixed` (the ground is then 0), else on the mean colour."""
+        """Centre on the mean image if camera and lamps are `fixed` (the ground is then 0), else on the mean colour."""
         centre = images.mean(0) if fixed else images.mean((0, 2, 3))[:, None, None]
         distance = (images - centre).abs().flatten()
         rank = int(EXTREME * (distance.numel() - 1))

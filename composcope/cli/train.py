@@ -1,0 +1,93 @@
+"""`composcope train`: one run of the study, or any other, at the scale of a preset."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from composcope.report.sheets import sheet
+from composcope.runs.config import Config, configure
+from composcope.runs.training import ship, start
+
+
+@dataclass(frozen=True)
+class Args:
+    """composcope train exp1 --preset laptop --out runs/exp1
+
+    Train an experiment of the paper (numbered as in its version 3), with any of its parts changed. The same command
+    goes on from where the run was stopped. Several processes: torchrun --nproc-per-node N --no-python composcope train ...
+    """
+
+    experiment: Annotated[str, tyro.conf.Positional]
+    """exp1, exp2, exp3, exp2l, exp3l, color, or images (with --data)."""
+    preset: str = "laptop"
+    """smoke, laptop, small (one GPU) or paper."""
+    out: Path | None = None
+    """The run folder; runs/EXPERIMENT-PRESET-SEED when not given."""
+    conditioner: Literal["grid", "list", "packed", "color", "none"] | None = None
+    """How conditions become a vector; `packed` is a list filled from its first slot on."""
+    labels: Literal["all", "one", "random", "all_but_one"] | None = None
+    """Which objects of a training image are labelled."""
+    net: Literal["global", "local"] | None = None
+    """The whole image at once, or cell by cell from patches."""
+    objects: tuple[int, int] | None = None
+    """Fewest and most objects in a training image."""
+    jitter: bool | None = None
+    """Whether camera and lamps move from scene to scene."""
+    data: str | None = None
+    """Images on disk in place of scenes: an .npz with `images` (uint8 [n, h, w, 3]) or a folder of pictures."""
+    seed: int | None = None
+    """Of the first weights, the scenes and the noise."""
+    images: int | None = None
+    """How many images to train on."""
+    batch: int | None = None
+    """Images a step."""
+    accumulate: int | None = None
+    """Parts in which a process works through its share of a batch."""
+    lr: float | None = None
+    """The reference learning rate."""
+    warmup: int | None = None
+    """Images over which the learning rate rises."""
+    decay: int | None = None
+    """Images after which it falls as 1 / sqrt(images)."""
+    P_mean: float | None = None
+    """Mean of ln sigma in training."""
+    P_std: float | None = None
+    """Standard deviation of ln sigma in training."""
+    width: int | None = None
+    """Channels of the network at the highest resolution."""
+    radius: int | None = None
+    """k of the patches of a local net: (2k + 1) cells a side."""
+    plane: bool | None = None
+    """The location grid as an input plane in place of the label embedding."""
+    bf16: bool | None = None
+    """bfloat16 autocast."""
+    compile: bool | None = None
+    """torch.compile."""
+    channels_last: bool | None = None
+    """Weights and activations in channels-last layout."""
+    threads: int | None = None
+    """Threads of this process."""
+    dry_run: bool = False
+    """Print the configuration and stop."""
+    ship: str | None = None
+    """When the run is finished, add it under this name to the models that come with the package."""
+
+
+def config_of(args: Args) -> Config:
+    own = ("experiment", "preset", "out", "dry_run", "ship")
+    return configure(
+        args.experiment, args.preset, {k: v for k, v in asdict(args).items() if k not in own and v is not None}
+    )
+
+
+def main(args: Args) -> None:
+    config = config_of(args)
+    if args.dry_run:
+        print(config.json())
+        return
+    folder = args.out or Path("runs") / f"{args.experiment}-{args.preset}-{config.recipe.seed}"
+    start(config, folder, lambda images, asked, columns: sheet(images, asked, columns=columns))
+    if args.ship:
+        print(ship(folder, args.ship))

@@ -1,0 +1,149 @@
+"""What is trained: an experiment of the paper (its numbering in version 3) at the scale of a preset, one frozen Config.
+
+The presets are one table, the expected result at the end of the row.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from composcope.diffusion.train import Recipe
+from composcope.errors import InputError
+from composcope.files import write_text
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The size of the images and of the network. `radius` is the k of patches of (2k + 1) cells (section E.3)."""
+
+    resolution: int
+    grid_size: int
+    width: int  # channels at the highest resolution
+    mult: tuple[int, ...]  # channels of each level, in widths
+    blocks: int
+    attention: tuple[int, ...]  # sides of the (folded) image at which blocks attend
+    head: int = 64  # channels of an attention head
+    fold: int = 1  # blocks of fold x fold pixels are channels to the network
+    radius: int = 2
+    plane: bool = False  # the grid as an input plane beside the label embedding
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that a run depends on. Two runs of one Config end with the same weights."""
+
+    conditioner: Literal["grid", "list", "packed", "color", "none"]
+    labels: Literal["all", "one", "random", "all_but_one"]
+    net: Literal["global", "local"]
+    architecture: Architecture
+    recipe: Recipe
+    objects: tuple[int, int] = (1, 3)
+    jitter: bool = False  # of the camera and the lamps
+    data: str | None = None  # images on disk instead of scenes: an .npz or a folder
+    threads: int | None = None  # None: all there are
+
+    def save(self, path: Path) -> None:
+        write_text(path, self.json() + "\n")
+
+    def json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+    @staticmethod
+    def load(path: Path) -> "Config":
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            parts = {"architecture": made(Architecture, said["architecture"]), "recipe": made(Recipe, said["recipe"])}
+            return made(Config, said | parts)
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} is not the configuration of a run ({error})") from None
+
+
+def made(kind: Any, said: dict) -> Any:
+    """A dataclass from its JSON, where tuples have become lists."""
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
+
+
+#               conditioner labels net
+EXPERIMENTS = {
+    "exp1": ("grid", "all", "global"),  # length-generalizes (the paper: to 7 objects, trained on 1-3)
+    "exp2": ("grid", "one", "global"),  # does not
+    "exp3": ("list", "all", "global"),  # does not
+    "exp2l": ("grid", "one", "local"),  # the intervention on exp2: does
+    "exp3l": ("list", "all", "local"),  # the intervention on exp3: does
+    "color": ("color", "all", "global"),  # partly does
+    "images": ("none", "all", "global"),  # any images, nothing asked (CIFAR-10 of figure 12)
+}
+
+# fmt: off
+ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
+    ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
+    ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
+    ("laptop", "global"): Architecture( 32,  8,  32, (1, 2, 2),    1, (8, 4),  32, 2, 1),  # 1.3 M weights
+    ("laptop", "local"):  Architecture( 32,  8,  32, (1, 2),       1, (),      32, 2, 1),  # patches of 12 pixels
+    ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
+    ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
+    ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (16, 8), 64, 1, 2),  # EDM2's XS: 124 M weights
+    ("paper",  "local"):  Architecture(128, 16, 128, (1, 2, 3, 4), 3, (10, 5), 64, 1, 2),  # patches of 40 pixels
+}
+GPU: dict[str, Any] = dict(bf16=True, channels_last=True, compile=True,  # not run here
+                           log_every=50, checkpoint_every=1000, sheet_every=5000, average_every=2000)
+TEST: dict[str, Any] = dict(log_every=5, checkpoint_every=10, sheet_every=50, average_every=10)
+RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
+    ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
+    ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
+    ("laptop", "global"): Recipe(   256_000,   64, 8e-3,  6_400,   64_000, -0.3, 1.3),  # exp1 to K = 6, 1 h on one core
+    ("laptop", "local"):  Recipe(   192_000,   64, 8e-3,  6_400,   64_000, -0.3, 1.3),  # exp2l to K = 9, 0-2 extras
+    ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
+    ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
+    ("paper",  "global"): Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7 (v3)
+    ("paper",  "local"):  Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9 (v3)
+}
+# fmt: on
+JITTERED = ("small", "paper")  # camera and lamps move from scene to scene, as in CLEVR
+THREADS = {"smoke": 1, "laptop": 1}  # two runs side by side make better use of two cores than one run on both
+
+
+def configure(experiment: str, preset: str = "laptop", changes: Mapping[str, Any] | None = None) -> Config:
+    """The Config of an experiment at a preset's scale; `changes` name fields of Config, Architecture or Recipe."""
+    names = list(dict.fromkeys(name for name, _ in RECIPES))
+    if experiment not in EXPERIMENTS:
+        raise InputError(f"there is no experiment {experiment!r}; the experiments are {', '.join(EXPERIMENTS)}")
+    if preset not in names:
+        raise InputError(f"there is no preset {preset!r}; the presets are {', '.join(names)}")
+    parts: dict[str, Any] = dict(zip(("conditioner", "labels", "net"), EXPERIMENTS[experiment], strict=True))
+    changes = dict(changes or {})
+    parts |= {name: changes.pop(name) for name in parts if name in changes}
+    scale = preset, parts["net"]
+    jitter, threads = preset in JITTERED, THREADS.get(preset)
+    config = Config(**parts, architecture=ARCHITECTURES[scale], recipe=RECIPES[scale], jitter=jitter, threads=threads)
+    for name, value in changes.items():
+        config = changed(config, name, value)
+    return config
+
+
+def changed(config: Config, name: str, value: Any) -> Config:
+    """`config` with one field changed, wherever that field is."""
+    for part in ("architecture", "recipe"):
+        inner = getattr(config, part)
+        if name in {field.name for field in fields(inner)}:
+            return replace(config, **{part: replace(inner, **{name: value})})
+    if name not in {field.name for field in fields(config)}:
+        raise InputError(f"a run has no setting {name!r}")
+    return replace(config, **{name: value})
+
+
+def difference(a: Config, b: Config) -> str | None:
+    """The first field in which two configurations differ, with both values; None when they are the same."""
+    for name, one in flat(asdict(a)).items():
+        other = flat(asdict(b))[name]
+        if one != other:
+            return f"{name} = {one} there, {other} asked for"
+    return None
+
+
+def flat(said: dict) -> dict:
+    return {
+        k: v for name, value in said.items() for k, v in (value if isinstance(value, dict) else {name: value}).items()
+    }

@@ -1,0 +1,109 @@
+"""What a run is trained on: (position, count) -> Examples in the model's x, from scenes or from images on disk."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from PIL import Image
+from torch import Tensor
+
+from composcope.diffusion.loss import generator
+from composcope.diffusion.pixels import Pixels
+from composcope.diffusion.train import Examples, Make
+from composcope.errors import InputError
+from composcope.nets.local_unet import LocalUNet
+from composcope.runs.config import Config
+from composcope.runs.model import Model, conditioner_of
+from composcope.scenes.dataset import Stream
+from composcope.scenes.rules import Rules
+
+MEASURED = 2048  # images from which the pixel constants are measured
+
+Images = Callable[[int, int], tuple[Float[Tensor, "n 3 height width"], Float[Tensor, "n features"] | None]]
+
+
+def images_of(config: Config) -> Images:
+    """(position, count) -> images in [-1, 1] and cond."""
+    side = config.architecture.resolution
+    if config.data:
+        return Stored(Path(config.data), side, config.recipe.seed)
+    rules = Rules(objects=config.objects)
+    if not config.jitter:
+        rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)
+    stream = Stream(rules, side, conditioner_of(config), config.labels, config.recipe.seed)
+
+    def images(start: int, count: int) -> tuple[Tensor, Tensor]:
+        batch = stream.batch(start, count)
+        return batch.images, batch.cond
+
+    return images
+
+
+class Stored:
+    """Images of an .npz (key `images`, uint8 [n, h, w, 3]) or a folder of pictures, in a new order each time round."""
+
+    def __init__(self, path: Path, side: int, seed: int):
+        self.seed = seed
+        pictures = [resized(picture, side) for picture in read(path)]
+        if not pictures:
+            raise InputError(f"{path} holds no images")
+        self.images = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
+
+    def __call__(self, start: int, count: int) -> tuple[Tensor, None]:
+        n = len(self.images)
+        chosen = [self.order((start + i) // n)[(start + i) % n] for i in range(count)]
+        return self.images[chosen].float() / 127.5 - 1, None
+
+    @lru_cache(maxsize=2)  # noqa: B019 - one object lives as long as its run
+    def order(self, epoch: int) -> np.ndarray:
+        return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
+
+
+def read(path: Path) -> list[np.ndarray]:
+    try:
+        if path.is_dir():
+            files = sorted(f for f in path.iterdir() if f.suffix.lower() in (".png", ".jpg", ".jpeg"))
+            return [np.asarray(Image.open(file).convert("RGB")) for file in files]
+        with np.load(path, allow_pickle=False) as kept:
+            images = kept["images"]
+    except (ValueError, KeyError, OSError) as error:
+        raise InputError(f"{path} is neither a folder of pictures nor an .npz with `images` ({error})") from None
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
+        raise InputError(f"the images of {path} are {images.dtype} {list(images.shape)}, not uint8 [n, h, w, 3]")
+    return list(images)
+
+
+def resized(picture: np.ndarray, side: int) -> np.ndarray:
+    if picture.shape[:2] == (side, side):
+        return picture
+    return np.asarray(Image.fromarray(picture).resize((side, side), Image.Resampling.BOX))
+
+
+def measured(config: Config, images: Images) -> tuple[Pixels, float]:
+    """The pixel constants and sigma_data, from the first images of the run."""
+    first = torch.cat([images(start, 256)[0] for start in range(0, MEASURED, 256)])
+    pixels = Pixels.measure(first, fixed=not config.jitter and not config.data)
+    return pixels, float(pixels.encode(first).std())
+
+
+def examples_of(model: Model, images: Images) -> Make:
+    """A global model sees whole images; a local one two patches of each, positive and negative (section E.3)."""
+    net, seed = model.denoiser.net, model.config.recipe.seed
+
+    def make(start: int, count: int) -> Examples:
+        shown, cond = images(start, count)
+        x0 = model.pixels.encode(shown)
+        if cond is None or not isinstance(net, LocalUNet):
+            return Examples(x0, cond)
+        # Positions below zero: the choice of patches must not use the numbers their noise will use.
+        image, cell = net.patches.pick(
+            cond, [generator(seed, -1 - position) for position in range(start, start + count)]
+        )
+        local = net.patches.conditions(cond, image, cell)
+        return Examples(net.patches.pixels(x0, image, cell), local, net.patches.inside(local))
+
+    return make

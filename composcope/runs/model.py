@@ -1,0 +1,118 @@
+"""What was trained: a Denoiser with all that is needed to use it, rebuilt from its run folder; loading runs no code.
+
+model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    model.pixels: images <-> x
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from composcope.diffusion.denoiser import Precond
+from composcope.diffusion.pixels import Pixels
+from composcope.errors import InputError
+from composcope.nets.local_unet import LocalUNet, Patches
+from composcope.nets.unet import UncertaintyHead, UNet
+from composcope.runs.config import Config
+from composcope.scenes.condition import ColorCounts, LocationGrid, LocationList
+
+SHIPPED = Path(__file__).parents[1] / "models"
+SNAPSHOTS = ("early", "middle", "final")
+
+
+def conditioner_of(config: Config) -> Any:
+    """The conditioner by its name; None when nothing is asked of the images."""
+    grid = LocationGrid(config.architecture.grid_size)
+    return {
+        "grid": grid,
+        "list": LocationList(order="scattered"),
+        "packed": LocationList(order="packed"),
+        "color": ColorCounts(),
+        "none": None,
+    }[config.conditioner]
+
+
+class Model(nn.Module):
+    """The Denoiser of a run. Its weights are the network's and the uncertainty's; the pixel constants are buffers."""
+
+    def __init__(self, config: Config, pixels: Pixels, sigma_data: float = 0.5):
+        super().__init__()
+        self.config, self.conditioner, self.pixels = config, conditioner_of(config), pixels
+        self.resolution = config.architecture.resolution
+        self.shape = (3, self.resolution, self.resolution)
+        # The first weights are a function of the seed, whatever was drawn before.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.recipe.seed)
+            self.denoiser = Precond(network(config, self.conditioner), UncertaintyHead(), sigma_data)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch channel height width"],
+        sigma: Float[Tensor, " batch"],
+        cond: Float[Tensor, "batch features"] | None,
+    ) -> Float[Tensor, "batch channel height width"]:
+        return self.denoiser(x, sigma, cond)
+
+
+def network(config: Config, conditioner: Any) -> nn.Module:
+    """The U-Net on whole images, or on the patches of a local model."""
+    a, features = config.architecture, conditioner.features if conditioner else 0
+    if config.net == "local" and not isinstance(conditioner, LocationGrid | LocationList):
+        raise InputError(
+            f"a patch-local net needs locations, and {config.conditioner!r} has none; take grid, list or packed"
+        )
+    slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
+    patches = Patches(a.resolution, a.grid_size, a.radius, slots) if config.net == "local" else None
+    unet = UNet(
+        resolution=patches.side if patches else a.resolution,
+        features=patches.features if patches else features,
+        model_channels=a.width,
+        channel_mult=a.mult,
+        num_blocks=a.blocks,
+        attn_resolutions=a.attention,
+        channels_per_head=a.head,
+        fold=a.fold,
+        plane=a.plane,
+    )
+    return LocalUNet(unet, patches) if patches else unet
+
+
+def load(run: str | Path, snapshot: str = "final") -> Model:
+    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final (late is final)."""
+    folder = find(run)
+    path = weights_path(folder, snapshot)
+    if not path.exists():
+        raise InputError(f"{folder} has no {path.name}: the run has not come so far; train it on with the same command")
+    try:
+        return restored(Config.load(folder / "config.json"), load_file(path))
+    except (SafetensorError, RuntimeError, KeyError) as error:
+        raise InputError(f"{path} does not hold the weights of this run ({str(error).splitlines()[0]})") from None
+
+
+def weights_path(folder: Path, snapshot: str) -> Path:
+    if snapshot not in (*SNAPSHOTS, "late"):
+        raise InputError(f"there is no snapshot {snapshot!r}; the snapshots are {', '.join(SNAPSHOTS)}")
+    return folder / (f"snapshots/{snapshot}.safetensors" if snapshot in ("early", "middle") else "model.safetensors")
+
+
+def restored(config: Config, tensors: Mapping[str, Tensor]) -> Model:
+    full = {name: tensor.float() for name, tensor in tensors.items()}  # shipped models are kept in half precision
+    model = Model(config, Pixels(full["pixels.centre"], float(full["pixels.scale"])))
+    model.load_state_dict(full)
+    return model.eval().requires_grad_(False)
+
+
+def find(run: str | Path) -> Path:
+    """The folder of a run: a path, or the name of a shipped model."""
+    for folder in (Path(run), SHIPPED / str(run)):
+        if (folder / "config.json").is_file():
+            return folder
+    names = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
+    raise InputError(
+        f"there is no run {str(run)!r}; it is a run folder or one of {', '.join(names) or '(none shipped)'}"
+    )

@@ -1,0 +1,116 @@
+"""A Config and a folder make a run; the same again goes on from where it stopped, and a finished run is left alone.
+
+folder: config.json, log.jsonl, model.safetensors (the averaged weights), snapshots/, averages/, checkpoints/, samples/
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import numba
+import numpy as np
+import torch
+from PIL.Image import Image
+from safetensors.torch import load_file
+from torch import Tensor
+
+from composcope.diffusion.checkpoint import save_tensors
+from composcope.diffusion.ema import Profile, gamma_of, reconstruct
+from composcope.diffusion.loss import Loss
+from composcope.diffusion.sample import noise_levels, sample
+from composcope.diffusion.train import train
+from composcope.errors import InputError
+from composcope.files import locked, whole, write_text
+from composcope.nets.layers import renormalize
+from composcope.runs.config import Config, difference
+from composcope.runs.data import examples_of, images_of, measured
+from composcope.runs.model import SHIPPED, SNAPSHOTS, Model, find, load, weights_path
+from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid, LocationList
+from composcope.scenes.scene import COLORS
+
+SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
+SHEET_SEEDS = range(4)
+
+Sheet = Callable[[np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image]  # images, asked places, columns
+
+
+def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device: str | None = None) -> None:
+    """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes."""
+    folder, rank = Path(folder), int(os.environ.get("RANK", 0))
+    device = device or (f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu")
+    if config.threads:
+        torch.set_num_threads(config.threads)
+        numba.set_num_threads(config.threads)
+    with locked(folder) if rank == 0 else nullcontext():
+        claim(config, folder)
+        if (folder / "model.safetensors").exists():
+            print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)
+            return
+        images = images_of(config)
+        model = Model(config, *measured(config, images))
+        make = examples_of(model, images)
+
+        def keep(name: str, weights: Mapping[str, Tensor]) -> None:
+            save_tensors(weights_path(folder, name), model.state_dict() | dict(weights))
+
+        def draw(step: int, weights: Mapping[str, Tensor]) -> None:
+            if sheet:
+                with whole(folder / "samples" / f"{step:09d}.png") as partial:
+                    samples(model, weights, sheet).save(partial, "png")
+
+        train(model, Loss(model.denoiser), make, config.recipe, folder, renormalize, keep, draw, device)
+
+
+def claim(config: Config, folder: Path) -> None:
+    """Make the folder this run's, or find that it is; a run of another configuration is not touched."""
+    path = folder / "config.json"
+    if not path.exists():
+        config.save(path)
+    elif differs := difference(Config.load(path), config):
+        raise InputError(f"{folder} holds another run ({differs}); choose another folder with --out")
+
+
+def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: int = 16) -> Image:
+    """What the model draws with these weights: a row for each K of SHEET_K, always from the same seeds."""
+    known: Sequence = list(COLORS) if model.config.conditioner == "color" else PAPER_LOCATIONS
+    rows = [tuple(known[:K]) for K in SHEET_K for _ in SHEET_SEEDS]
+    cond = model.conditioner(rows) if model.conditioner else None
+
+    def averaged(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
+        return torch.func.functional_call(model, dict(weights), (x, sigma, cond))
+
+    device = next(iter(weights.values())).device
+    x = sample(averaged, [*SHEET_SEEDS] * len(SHEET_K), model.shape, cond, noise_levels(steps), device=device)
+    asked = rows if isinstance(model.conditioner, LocationGrid | LocationList) else [()] * len(rows)
+    return sheet(model.pixels.cpu().decode(x), asked, len(SHEET_SEEDS))
+
+
+def reaverage(run: str | Path, sigma_rel: float) -> Model:
+    """The finished model of a run with its weights averaged at another width, from the averages kept on the way."""
+    folder = find(run)
+    config, model = Config.load(folder / "config.json"), load(folder)
+    kept = []
+    for path in sorted((folder / "averages").glob("*.safetensors")):
+        tensors = load_file(path)
+        for width in config.recipe.sigma_rels:
+            weights = {name: tensors[f"{width}/{name}"] for name, _ in model.named_parameters()}
+            kept.append((Profile(int(path.stem), gamma_of(width)), weights))
+    if not kept:
+        raise InputError(f"{folder} has no averages to make another one from")
+    model.load_state_dict(reconstruct(kept, Profile(config.recipe.steps, gamma_of(sigma_rel))), strict=False)
+    return model
+
+
+def ship(run: str | Path, name: str, snapshots: Sequence[str] = SNAPSHOTS, lines: int = 200) -> Path:
+    """Add a run to the shipped models: its weights in half precision, its configuration, a short log."""
+    folder, target = find(run), SHIPPED / name
+    Config.load(folder / "config.json").save(target / "config.json")
+    log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    write_text(target / "log.jsonl", "".join(log[:: -(-len(log) // lines)]))
+    for snapshot in snapshots:
+        model = load(folder, snapshot)
+        halved = {key: weight.half() for key, weight in model.named_parameters() if weight.ndim}
+        save_tensors(weights_path(target, snapshot), model.state_dict() | halved)
+    return target
