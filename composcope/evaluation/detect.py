@@ -1,0 +1,143 @@
+"""Find the objects of an image: a small convolutional network marks their centres, and says what stands there.
+
+    heat[v, u] = exp(-|(u, v) - nearest centre|^2 / 2 r^2)        (Zhou et al. 2019, "Objects as Points", section 3)
+
+One network each for 32x32, 64x64 and 128x128 pixels, all with a 64x64 map of answers; other sizes are resized.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, UInt8
+from numpy import ndarray
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from composcope.scenes.scene import COLORS, SHAPES, SIZES
+
+RESOLUTIONS = (32, 64, 128)
+CELLS = 64  # the map of answers has this many cells a side
+BATCH = 128  # images at a time
+PARTS = {"heat": 1, "offset": 2, "color": len(COLORS), "shape": len(SHAPES), "size": len(SIZES)}
+MODELS = Path(__file__).parents[1] / "models"
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object in an image: its centre as fractions of the width and height, what it is, how sure we are."""
+
+    x: float
+    y: float
+    color: str
+    shape: str
+    size: str
+    confidence: float
+
+
+def conv(inputs: int, outputs: int, stride: int = 1, kernel: int = 3) -> nn.Sequential:
+    layer = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
+    return nn.Sequential(layer, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
+
+
+class Block(nn.Module):
+    """Two convolutions and a way around them."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.convs = nn.Sequential(conv(width, width), conv(width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.convs(x)
+
+
+class Detector(nn.Module):
+    """Images of one size -> maps of answers; down from 32x32 to 8x8 cells and up again, so that each sees them all."""
+
+    def __init__(self, size: int, widths: tuple[int, int, int] = (32, 48, 64)):
+        super().__init__()
+        fine, mid, coarse = widths
+        self.size, self.fold = size, max(size // CELLS, 1)
+        channels = 3 * self.fold**2
+        self.stem = conv(3, fine) if size == 32 else nn.Sequential(conv(channels, 24), conv(24, fine, stride=2))
+        self.down1 = nn.Sequential(conv(fine, mid, stride=2), Block(mid), Block(mid))
+        self.down2 = nn.Sequential(conv(mid, coarse, stride=2), Block(coarse), Block(coarse))
+        self.up2, self.mid = nn.Conv2d(coarse, mid, 1), Block(mid)
+        self.up1, self.fine = nn.Conv2d(mid, fine, 1), conv(fine, fine)
+        self.answer = nn.Sequential(conv(fine, 64, kernel=1), nn.Conv2d(64, 4 * sum(PARTS.values()), 1))
+        nn.init.constant_(self.answer[-1].bias[:4], -4.0)  # objects are rare: the heat starts near 0.02
+
+    def forward(self, images: Float[Tensor, "n 3 h w"]) -> Float[Tensor, "n answers cells cells"]:
+        x = self.stem(F.pixel_unshuffle(images * 4 - 2, self.fold))  # CLEVR is dark: mean near 0.4
+        half = self.down1(x)
+        half = self.mid(half + F.interpolate(self.up2(self.down2(half)), scale_factor=2.0))
+        x = self.fine(x + F.interpolate(self.up1(half), scale_factor=2.0))
+        return F.pixel_shuffle(self.answer(x), 2)
+
+
+def peaks(heat: Float[Tensor, "n cells cells"], threshold: float) -> Bool[Tensor, "n cells cells"]:
+    """Cells hotter than the threshold and than their eight neighbours (of two equal ones the first counts)."""
+    bias = torch.linspace(0, 1e-6, heat.shape[-1] ** 2, device=heat.device).view_as(heat[0])
+    heat = heat - bias
+    return (heat > threshold) & (heat == F.max_pool2d(heat[:, None], 3, 1, 1)[:, 0])
+
+
+def read_off(answers: Float[Tensor, "n answers cells cells"], threshold: float) -> list[list[Found]]:
+    """The objects that maps of answers speak of, from left to right."""
+    found: list[list[Found]] = [[] for _ in answers]
+    heat = answers[:, 0].sigmoid()
+    image, row, column = peaks(heat, threshold).nonzero(as_tuple=True)
+    at = answers[image, :, row, column]
+    _, offset, color, shape, size = at.split(list(PARTS.values()), dim=1)
+    place = (torch.stack([column, row], 1) + 0.5 + offset) / answers.shape[-1]
+    columns = (
+        image,
+        place[:, 0],
+        place[:, 1],
+        color.argmax(1),
+        shape.argmax(1),
+        size.argmax(1),
+        heat[image, row, column],
+    )
+    for i, x, y, c, s, z, p in zip(*(part.tolist() for part in columns), strict=True):
+        found[i].append(Found(x, y, tuple(COLORS)[c], SHAPES[s], tuple(SIZES)[z], p))
+    return [sorted(one, key=lambda f: f.x) for one in found]
+
+
+@cache
+def load(size: int) -> tuple[Detector, dict[str, Any]]:
+    """The shipped network for images of `size` pixels a side, and what was measured of it: threshold, errors."""
+    with safe_open(MODELS / f"detector{size}.safetensors", "pt") as file:
+        about = json.loads(file.metadata()["about"])
+        weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 (not a dict)
+    detector = Detector(size, tuple(about["widths"]))
+    detector.load_state_dict(weights, strict=False)
+    return detector.eval().to(memory_format=torch.channels_last), about
+
+
+def nearest(height: int, width: int) -> int:
+    """The size of the network that an image of height x width goes to: nearest in the ratio of their areas."""
+    return min(RESOLUTIONS, key=lambda size: abs(math.log(height * width / size**2)))
+
+
+def detect(images: UInt8[ndarray, "n h w 3"]) -> list[list[Found]]:
+    """The objects in each image. An empty image has none; of two objects merged into one, one is found."""
+    detector, about = load(nearest(*images.shape[1:3]))
+    return find(detector, images, about["threshold"])
+
+
+@torch.inference_mode()
+def find(detector: Detector, images: UInt8[ndarray, "n h w 3"], threshold: float) -> list[list[Found]]:
+    """What a detector sees, image by image; those of another size are resized to its own."""
+    found: list[list[Found]] = []
+    for some in torch.from_numpy(images).split(BATCH):
+        pixels = some.permute(0, 3, 1, 2).float().contiguous(memory_format=torch.channels_last) / 255
+        if pixels.shape[2:] != (detector.size, detector.size):
+            pixels = F.interpolate(pixels, (detector.size, detector.size), mode="bilinear", antialias=True)
+        found += read_off(detector(pixels), threshold)
+    return found

@@ -1,0 +1,247 @@
+"""Make the detector: endless scenes of 0 to 12 objects, spoiled the way drawn images are, and a focal loss.
+
+loss = -mean over objects of [ sum_cells (1-p)^2 log p  at a centre,  (1-y)^4 p^2 log(1-p)  elsewhere ]
+
+(Zhou et al. 2019, "Objects as Points", equation 1; y is the target heat, p the answer.) The same command goes on from
+the last checkpoint; scenes are a function of their index, so it sees what it would have seen.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int, UInt8
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from composcope.evaluation.accuracy import FRESH, STILL, errors
+from composcope.evaluation.detect import CELLS, PARTS, Detector, find, peaks
+from composcope.files import locked, whole, write_text
+from composcope.progress import bar
+from composcope.scenes.render import render
+from composcope.scenes.rules import Rules, sample
+from composcope.scenes.scene import COLORS, SHAPES, SIZES, Scene
+
+RADIUS = 1.0  # of the target heat around a centre, in cells
+# Scenes as the official rules make them, with the camera and lamps held still, and closer together than allowed.
+KINDS = (
+    Rules(objects=(0, 10)),
+    replace(STILL, objects=(0, 10)),
+    Rules(objects=(0, 12), margin=0.0, min_distance=0.1),
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one detector is trained."""
+
+    size: int = 32
+    images: int = 200_000
+    scenes: int = 24_000  # different ones; each comes back spoiled in another way
+    batch: int = 64
+    rate: float = 3e-3
+    widths: tuple[int, int, int] = (32, 48, 64)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The heat, and for every object its image, its cell, and what stands there."""
+
+    heat: Float[Tensor, "n cells cells"]
+    image: Int[Tensor, " objects"]
+    row: Int[Tensor, " objects"]
+    column: Int[Tensor, " objects"]
+    offset: Float[Tensor, "objects 2"]
+    color: Int[Tensor, " objects"]
+    shape: Int[Tensor, " objects"]
+    size: Int[Tensor, " objects"]
+
+
+def targets(scenes: Sequence[Scene]) -> Targets:
+    pairs = [(i, o, place) for i, s in enumerate(scenes) for o, place in zip(s.objects, s.places, strict=True)]
+    image = torch.tensor([i for i, _, _ in pairs], dtype=torch.long)
+    place = torch.tensor([place for _, _, place in pairs], dtype=torch.float32).reshape(-1, 2) * CELLS
+    cell = place.floor().clamp(0, CELLS - 1)
+    column, row = cell.long().T
+    names = [(list(COLORS).index(o.color), SHAPES.index(o.shape), list(SIZES).index(o.size)) for _, o, _ in pairs]
+    color, shape, size = torch.tensor(names, dtype=torch.long).reshape(-1, 3).T
+    axis = torch.arange(CELLS)
+    # The heat is centred on the cell, where it is exactly 1; the offset says where in the cell.
+    bump = torch.exp(-((axis - cell[..., None]) ** 2) / (2 * RADIUS**2))  # [object, (u, v), cells]
+    heat = torch.zeros(len(scenes), CELLS, CELLS)
+    for i, (across, down) in zip(image, bump, strict=True):
+        torch.maximum(heat[i], torch.outer(down, across), out=heat[i])
+    return Targets(heat, image, row, column, place - cell - 0.5, color, shape, size)
+
+
+def loss(answers: Float[Tensor, "n answers cells cells"], target: Targets) -> Float[Tensor, ""]:
+    """Focal loss of the heat; at the centres, the offset's error and the cross-entropy of colour, shape and size."""
+    logit, objects = answers[:, 0], max(len(target.image), 1)
+    p, log_p, log_not = logit.sigmoid(), F.logsigmoid(logit), F.logsigmoid(-logit)
+    centre = target.heat == 1
+    cold = (1 - target.heat) ** 4 * p**2 * log_not
+    heat = -torch.where(centre, (1 - p) ** 2 * log_p, cold).sum() / objects
+    at = answers[target.image, :, target.row, target.column]
+    _, offset, color, shape, size = at.split(list(PARTS.values()), dim=1)
+    if not len(target.image):
+        return heat
+    what = F.cross_entropy(color, target.color) + 0.5 * F.cross_entropy(shape, target.shape)
+    return heat + F.l1_loss(offset, target.offset) + 0.5 * (what + 0.5 * F.cross_entropy(size, target.size))
+
+
+def spoil(images: Float[Tensor, "n 3 h w"], source: torch.Generator) -> Float[Tensor, "n 3 h w"]:
+    """Light, blur, mottled objects and grainy ground in random strength, each in about half of the images."""
+    n, _, height, width = images.shape
+
+    def some(most: float, channels: int = 1) -> Tensor:
+        drawn = torch.rand(n, 2, 1, 1, generator=source)
+        normal = torch.randn(n, channels, 1, 1, generator=source) if channels > 1 else 1.0
+        return (drawn[:, :1] - 0.5).clamp(min=0) * 2 * most * normal
+
+    def grain(channels: int) -> Tensor:
+        fine = torch.randn(n, channels, height, width, generator=source)
+        return torch.where(torch.rand(n, 1, 1, 1, generator=source) < 0.5, fine, 2 * blurred(fine))
+
+    light = torch.exp(some(0.35, 3).mean(1, keepdim=True) + some(0.08, 3))
+    x = (images - 0.4) * torch.exp(some(0.3, 3).mean(1, keepdim=True)) + 0.4
+    x = x * light
+    ground = F.interpolate(F.avg_pool2d(x, height // 4), (height, width), mode="bilinear")
+    x = x + some(0.6) * (x - ground) * grain(3)  # colours that swim within an object
+    for _ in range(1 if height == 32 else 2):
+        x = torch.lerp(x, blurred(x), some(1.0))
+    x = x + some(0.045) * grain(3)
+    return (x.clamp(0, 1) * 255).round() / 255
+
+
+def blurred(x: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:
+    """A 3x3 binomial blur."""
+    taps = torch.tensor([0.25, 0.5, 0.25])
+    kernel = torch.outer(taps, taps).expand(x.shape[1], 1, 3, 3)
+    return F.conv2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), kernel, groups=x.shape[1])
+
+
+def batch_of(recipe: Recipe, step: int) -> tuple[Float[Tensor, "n 3 h w"], Targets]:
+    """Batch number `step`: a function of the recipe and the step alone."""
+    scenes, images = rendered(recipe.seed, recipe.size, recipe.batch, step % (recipe.scenes // recipe.batch))
+    source = torch.Generator().manual_seed(recipe.seed + step)
+    return spoil(pixels(images), source), targets(scenes)
+
+
+@cache
+def rendered(seed: int, size: int, batch: int, part: int) -> tuple[list[Scene], UInt8[np.ndarray, "n h w 3"]]:
+    scenes = [sample(seed, i, KINDS[i % len(KINDS)]) for i in range(part * batch, (part + 1) * batch)]
+    return scenes, render(scenes, size=size)
+
+
+def pixels(images: np.ndarray) -> Float[Tensor, "n 3 h w"]:
+    return torch.from_numpy(images).permute(0, 3, 1, 2).float().contiguous(memory_format=torch.channels_last) / 255
+
+
+class Training:
+    """The state of a training: network, its average, Adam, and the step; kept in one file of the folder."""
+
+    def __init__(self, recipe: Recipe, folder: Path):
+        torch.manual_seed(recipe.seed)
+        self.recipe, self.file, self.step = recipe, folder / "checkpoint.safetensors", 0
+        self.net = Detector(recipe.size, recipe.widths).to(memory_format=torch.channels_last)
+        self.average = Detector(recipe.size, recipe.widths).to(memory_format=torch.channels_last).eval()
+        self.average.load_state_dict(self.net.state_dict())
+        self.adam = torch.optim.AdamW(self.net.parameters(), recipe.rate, weight_decay=1e-2)
+        if self.file.exists():
+            self.resume()
+
+    @property
+    def steps(self) -> int:
+        return self.recipe.images // self.recipe.batch
+
+    def advance(self) -> float:
+        """One step; the rate warms up over 200 and then falls to zero as a cosine does."""
+        done = self.step / self.steps
+        rate = self.recipe.rate * min((self.step + 1) / 200, 1) * (1 + math.cos(math.pi * done)) / 2
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        images, target = batch_of(self.recipe, self.step)
+        value = loss(self.net(images), target)
+        self.adam.zero_grad()
+        value.backward()
+        self.adam.step()
+        self.step += 1
+        self.follow(min(0.998, self.step / (self.step + 10)))
+        return value.item()
+
+    @torch.no_grad()
+    def follow(self, keep: float) -> None:
+        for mine, theirs in zip(self.average.state_dict().values(), self.net.state_dict().values(), strict=True):
+            mine.copy_(theirs if mine.dtype == torch.long else theirs.lerp(mine, keep))
+
+    def tensors(self) -> dict[str, Tensor]:
+        moments = {f"adam.{i}.{k}": v for i, s in self.adam.state_dict()["state"].items() for k, v in s.items()}
+        nets = {"net": self.net.state_dict(), "average": self.average.state_dict()}
+        return {**moments, **{f"{name}.{k}": v for name, state in nets.items() for k, v in state.items()}}
+
+    def save(self) -> None:
+        with whole(self.file) as partial:
+            save_file({k: v.contiguous() for k, v in self.tensors().items()}, partial, {"step": str(self.step)})
+
+    def resume(self) -> None:
+        with safe_open(self.file, "pt") as file:
+            self.step = int(file.metadata()["step"])
+            kept = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        for name, net in (("net", self.net), ("average", self.average)):
+            net.load_state_dict({k.removeprefix(name + "."): v for k, v in kept.items() if k.startswith(name + ".")})
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, value in kept.items():
+            kind, index, *rest = key.split(".")
+            if kind == "adam":
+                state.setdefault(int(index), {})[rest[0]] = value
+        self.adam.load_state_dict({"state": state, "param_groups": self.adam.state_dict()["param_groups"]})
+
+
+def train(recipe: Recipe, folder: Path, out: Path | None = None, scenes: int = 500) -> Path:
+    """Train a detector in `folder`, measure it, and write its weights (by default into the folder as well)."""
+    with locked(folder):
+        training = Training(recipe, folder)
+        write_text(folder / "recipe.json", json.dumps(asdict(recipe), indent=2))
+        with bar() as progress:
+            task = progress.add_task("detector", total=training.steps, completed=training.step)
+            smooth = None
+            while training.step < training.steps:
+                value = training.advance()
+                smooth = value if smooth is None else 0.98 * smooth + 0.02 * value
+                progress.update(task, completed=training.step, description=f"detector {recipe.size}: loss {smooth:.3f}")
+                if training.step % 100 == 0 or training.step == training.steps:
+                    training.save()
+        return ship(training.average, recipe, out or folder / f"detector{recipe.size}.safetensors", scenes)
+
+
+def ship(net: Detector, recipe: Recipe, path: Path, scenes: int) -> Path:
+    """Half-precision weights, with the threshold and the errors measured on scenes never trained on."""
+    net.half().float().eval()
+    threshold = calibrate(net, recipe, scenes)
+    measured = errors(lambda images: find(net, images, threshold), recipe.size, scenes)
+    about = {**asdict(recipe), "threshold": threshold, "errors": measured}
+    with whole(path) as partial:
+        weights = {name: value.half().contiguous() for name, value in net.state_dict().items()}
+        save_file(weights, partial, {"about": json.dumps(about)})
+    return path
+
+
+def calibrate(net: Detector, recipe: Recipe, scenes: int) -> float:
+    """The threshold with the most exact counts, on fresh scenes as they are and as spoiled as in training."""
+    some = [sample(FRESH - 1, i, KINDS[i % 2]) for i in range(4 * scenes)]
+    clean = pixels(render(some, size=recipe.size))
+    source = torch.Generator().manual_seed(FRESH)
+    with torch.inference_mode():
+        heat = [net(x)[:, 0].sigmoid() for x in (*clean.split(128), *(spoil(x, source) for x in clean.split(128)))]
+    truth = torch.tensor([len(scene.objects) for scene in some]).repeat(2)
+    tried = [i / 50 for i in range(5, 40)]
+    exact = [(peaks(torch.cat(heat), t).sum((1, 2)) == truth).float().mean().item() for t in tried]
+    return tried[int(np.argmax(exact))]

@@ -1,0 +1,99 @@
+"""K_max on drawers whose answer is known, and its parts against closed forms."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from composcope.evaluation.k_max import Error, KMax, k_max, paper_rule, strict_rule, usual, wilson
+from composcope.evaluation.matching import Outcome
+
+SURE = Error(10**6, [0] * 13, [0] * 13)  # a detector that errs less than once in 300,000
+NUM = 64
+
+
+def evaluate(drawer, trained=3, extras=False, error=SURE, most=12, num=NUM):
+    outcomes = {K: [drawer(K, i) for i in range(num)] for K in range(most + 1)}
+    paper, strict = paper_rule(trained, error), strict_rule
+    return k_max(outcomes, paper, extras), k_max(outcomes, strict, extras)
+
+
+def test_a_perfect_drawer_reaches_the_largest():
+    assert evaluate(lambda K, i: Outcome(K, K, 0)) == (KMax(12, 12, 12), KMax(12, 12, 12))
+
+
+def test_one_that_drops_the_third_object():
+    paper, strict = evaluate(lambda K, i: Outcome(K, min(K, 2), 0))
+    assert (paper, strict) == (KMax(2, 2, 2), KMax(2, 2, 2))
+
+
+def test_one_that_always_draws_one():
+    paper, strict = evaluate(lambda K, i: Outcome(K, min(K, 1), 0 if K else 1))
+    assert (paper, strict) == (KMax(1, 1, 1), KMax(1, 1, 1))
+
+
+def test_one_that_adds_extras_fails_unless_labels_left_objects_out():
+    adds = lambda K, i: Outcome(K, K, i % 3)  # noqa: E731
+    assert evaluate(adds) == (KMax(0, 0, 0), KMax(0, 0, 0))  # a third of its images is right
+    assert evaluate(adds, extras=True) == (KMax(12, 12, 12), KMax(12, 12, 12))
+
+
+def test_one_that_merges_neighbours_beyond_six():
+    """It draws K - 1 in most images: near enough for the paper's rule as long as one in four is right, not for ours."""
+    merges = lambda K, i: Outcome(K, K, 0) if K <= 6 or i % 3 == 0 else Outcome(K, K - 1, 0, merged=1)  # noqa: E731
+    paper, strict = evaluate(merges)
+    assert (paper.value, strict.value) == (12, 6)
+    assert paper.low <= 12 and strict.high < 12
+
+
+def test_a_single_gap_ends_it():
+    gap = lambda K, i: Outcome(K, 0 if K == 5 else K, 0)  # noqa: E731
+    assert [result.value for result in evaluate(gap)] == [4, 4]
+
+
+@pytest.mark.parametrize("share, value", [(16, 3), (17, 12)])
+def test_more_than_a_quarter_beyond_what_was_trained(share, value):
+    drawer = lambda K, i: Outcome(K, K if K <= 3 or i < share else K - 2, 0)  # noqa: E731
+    assert evaluate(drawer)[0].value == value
+
+
+def test_at_least_k_minus_2_always():
+    once_three_short = lambda K, i: Outcome(K, K - 3 if K == 8 and i == 0 else K, 0)  # noqa: E731
+    assert evaluate(once_three_short)[0].value == 7
+
+
+def test_the_tolerance_is_what_a_perfect_drawer_needs():
+    error = Error(400, [20] * 13, [0] * 13)
+    tolerance = error.tolerance(error.right, 3, NUM)
+    rate = binomtest(20, 400).proportion_ci(0.9).high  # two-sided 90 % = one-sided 95 %
+    assert binom.cdf(round(tolerance * NUM), NUM, rate) >= 0.99 > binom.cdf(round(tolerance * NUM) - 1, NUM, rate)
+    misses = round(tolerance * NUM)
+    for wrong, value in ((misses, 3), (misses + 1, 0)):
+        drawer = lambda K, i, wrong=wrong: Outcome(K, K - (i < wrong), 0)  # noqa: E731
+        assert evaluate(drawer, error=error, most=3)[0].value == value
+
+
+def test_no_tolerance_of_a_hopeless_detector_is_above_one():
+    assert Error(10, [10], [10]).tolerance([10], 0, 8) == 1.0
+
+
+def test_wilson_is_scipys():
+    for successes in (0, 3, 32, 64):
+        interval = binomtest(successes, 64).proportion_ci(method="wilson")
+        assert np.allclose(wilson(successes / 64, 64), (interval.low, interval.high), atol=1e-6)
+
+
+def test_the_interval_holds_the_truth():
+    """A drawer whose share of right images falls with K: true K_max (ours) 5, where the share crosses one half."""
+    held, rng = 0, np.random.default_rng(1)
+    share = [1, 0.98, 0.95, 0.9, 0.8, 0.62, 0.38, 0.2, 0.1]
+    for _ in range(100):
+        outcomes = {K: [Outcome(K, K - int(rng.random() > share[K]), 0) for _ in range(NUM)] for K in range(9)}
+        found = k_max(outcomes, strict_rule, times=200)
+        held += found.low <= 5 <= found.high
+    assert held >= 93
+
+
+def test_usual_range():
+    assert usual([0] * 64) == "0"
+    assert usual([1] * 10 + [0] * 40 + [2] * 14) == "0-2"
+    assert usual([3] + [0] * 63) == "0"  # one image in 64 is not usual

@@ -1,0 +1,66 @@
+"""Matching on hand-made images whose outcome is known, and against the best of all pairings."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from composcope.evaluation.detect import Found
+from composcope.evaluation.matching import Outcome, match
+
+
+def objects(*places, color="red"):
+    return [Found(x, y, color, "cube", "small", 1.0) for x, y in places]
+
+
+ASKED = [(0.2, 0.2), (0.5, 0.5), (0.8, 0.2)]
+
+
+@pytest.mark.parametrize(
+    "found, outcome",
+    [
+        (objects(*ASKED), Outcome(3, 3, 0)),
+        (objects(), Outcome(3, 0, 0)),
+        (objects((0.2, 0.2), (0.5, 0.5)), Outcome(3, 2, 0)),
+        (objects(*ASKED, (0.5, 0.9)), Outcome(3, 3, 1)),
+        (objects((0.5, 0.9)), Outcome(3, 0, 1)),
+        (objects((0.32, 0.08)), Outcome(3, 1, 0)),  # less than a cell along each axis, though 0.17 away
+        (objects((0.33, 0.2)), Outcome(3, 0, 1)),  # more than a cell along one
+    ],
+)
+def test_places(found, outcome):
+    assert match(ASKED, found, cell=0.125) == outcome
+
+
+def test_an_object_between_two_asked_places_merges_them():
+    assert match([(0.45, 0.5), (0.55, 0.5)], objects((0.5, 0.5)), cell=0.125) == Outcome(2, 1, 0, merged=1)
+
+
+def test_an_object_elsewhere_merges_nothing():
+    assert match([(0.45, 0.5), (0.55, 0.5)], objects((0.45, 0.9)), cell=0.125) == Outcome(2, 0, 1, merged=0)
+
+
+def test_nothing_asked_and_nothing_found():
+    assert match([], [], cell=0.1) == Outcome(0, 0, 0)
+    assert match([], objects((0.1, 0.1)), cell=0.1) == Outcome(0, 0, 1)
+
+
+def test_most_pairs_come_before_near_ones():
+    # The nearest pair (0.50, 0.51) would leave the other two apart by two cells.
+    assert match([(0.4, 0.5), (0.5, 0.5)], objects((0.49, 0.5), (0.6, 0.5)), cell=0.1).found == 2
+
+
+def test_as_many_pairs_as_the_best_of_all_pairings():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        asked, places = rng.random((4, 2)), rng.random((4, 2))
+        near = np.abs(asked[:, None] - places).max(-1) <= 0.3
+        best = max(sum(near[i, j] for i, j in enumerate(order)) for order in permutations(range(4)))
+        outcome = match([tuple(a) for a in asked], objects(*places), cell=0.3)
+        assert (outcome.found, outcome.extra) == (best, 4 - best)
+
+
+def test_colours_are_counted_wherever_they_are():
+    found = objects((0.1, 0.1), (0.2, 0.2)) + objects((0.3, 0.3), color="blue")
+    assert match(["red", "blue", "green"], found, cell=0.1) == Outcome(3, 2, 1)
+    assert match(["red", "red", "blue"], found, cell=0.1) == Outcome(3, 3, 0)
