@@ -16,7 +16,8 @@ class Args:
     """composcope train exp1 --preset laptop --out runs/exp1
 
     Train an experiment of the paper (numbered as in its version 3), with any of its parts changed. The same command
-    goes on from where the run was stopped. Several processes: torchrun --nproc-per-node N --no-python composcope train ...
+    goes on from where the run was stopped. On several processes:
+    torchrun --nproc-per-node N --no-python composcope train ...
     """
 
     experiment: Annotated[str, tyro.conf.Positional]

@@ -9,9 +9,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 REACH = 3.0  # where objects end up in x
-EXTREME = (
-    0.995  # "objects reach": this quantile of the distance from the centre; objects cover a few percent of a scene
-)
+EXTREME = 0.9999  # how far "reach" is: this quantile of the distances from the centre
 
 
 class Pixels(nn.Module):
