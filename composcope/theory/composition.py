@@ -36,6 +36,8 @@ class Conditional(Protocol):
 
     def given(self, J: Asked) -> Mixture: ...  # p(x | c_J)
 
+    def __hash__(self) -> int: ...
+
 
 @dataclass(frozen=True, eq=False)
 class Composition:

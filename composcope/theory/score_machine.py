@@ -13,18 +13,18 @@ and so on outwards (there the machine is more local in conditions than in pixels
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn import functional as F
 
 from composcope.errors import InputError
 
-CHUNK = 2**25  # entries of the largest array made at once (128 MiB in float32)
+CHUNK = 2**23  # entries of the largest array made at once (32 MiB in float32)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScoreMachine:
     """`radius` k in cells of a grid x grid image; radius = grid - 1 or more is the ideal one (patch = image)."""
 
@@ -52,34 +52,31 @@ class ScoreMachine:
         at = to_cells(x.to(self.cells.dtype), self.grid)
         # |x - y|^2 of a patch is the sum over its cells, so a product made once serves every patch that holds the cell;
         # |x|^2 is the same for all images and falls out of the softmax.
-        logs = at @ self.cells.mT - 0.5 * self.cells.square().sum(-1)[:, None]
-        logs = self.over_patches(logs, self.radius) / sigma.to(logs)[:, None] ** 2
+        logs = (at @ self.cells.mT).sub_(0.5 * self.cells.square().sum(-1)[:, None])
+        logs = self.over_patches(logs, self.radius).div_(sigma.to(logs)[:, None] ** 2)
         if self.conditions is not None and cond is not None:
-            asked, which = cond.to(logs).unique(dim=0, return_inverse=True)
-            logs = logs.masked_fill(~self.agreeing(asked)[:, which], -torch.inf)
+            for row, asked in enumerate(cond.tolist()):
+                logs[:, row].masked_fill_(disagreeing(self, tuple(asked)), -torch.inf)
         return to_image(logs.softmax(-1) @ self.cells, self.channels).to(x.dtype)
 
-    def over_patches(
-        self, values: Float[Tensor, "cells rows images"], radius: int
-    ) -> Float[Tensor, "cells rows images"]:
+    def over_patches(self, values: Float[Tensor, "cells *rest"], radius: int) -> Float[Tensor, "cells *rest"]:
         """The sum over the patch around every cell."""
-        if radius >= self.grid - 1:
-            return values.sum(0, keepdim=True).expand_as(values)
-        square = values.unflatten(0, (self.grid, self.grid))
-        for axis in (0, 1) if radius else ():
-            padded = F.pad(square.movedim(axis, -1), (radius, radius)).unfold(-1, 2 * radius + 1, 1)
-            square = padded.sum(-1).movedim(-1, axis)
-        return square.flatten(0, 1)
+        row, col = torch.arange(self.grid**2) // self.grid, torch.arange(self.grid**2) % self.grid
+        near = ((row[:, None] - row).abs() <= radius) & ((col[:, None] - col).abs() <= radius)
+        return (near.to(values) @ values.flatten(1)).view_as(values)
 
-    def agreeing(self, asked: Float[Tensor, "rows features"]) -> Tensor:
-        """Which training patches count, [cells rows images]: from the centre outwards, those nearest to `asked`."""
-        assert self.conditions is not None
-        apart = (asked.T[:, :, None] - self.conditions[:, None]).square()
-        counts = torch.ones_like(apart, dtype=torch.bool)
-        for radius in [self.radius] if self.radius >= self.grid - 1 else range(self.radius + 1):
-            mismatch = self.over_patches(apart, radius).masked_fill(~counts, torch.inf)
-            counts = mismatch == mismatch.amin(-1, keepdim=True)
-        return counts
+
+@lru_cache(maxsize=256)  # the steps of one sampling run ask for the same
+def disagreeing(machine: ScoreMachine, asked: tuple[float, ...]) -> Bool[Tensor, "cells images"]:
+    """The training patches that do not count: all but those nearest to `asked` from the centre outwards."""
+    assert machine.conditions is not None
+    apart = (torch.tensor(asked).to(machine.conditions)[:, None] - machine.conditions).square()
+    out = torch.zeros_like(apart, dtype=torch.bool)
+    whole = machine.grid - 1
+    for radius in [whole] if machine.radius >= whole else range(machine.radius + 1):
+        mismatch = machine.over_patches(apart, radius).masked_fill_(out, torch.inf)
+        out = mismatch > mismatch.amin(-1, keepdim=True)
+    return out
 
 
 def score_machine(
