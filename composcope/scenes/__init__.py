@@ -1,0 +1,25 @@
+"""What is in the picture: scenes from a seed, rendered; what is asked of an image; data sets of both."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from composcope.scenes.clevr import load_clevr
+from composcope.scenes.render import layers, render, visible_pixels
+from composcope.scenes.rules import Rules, sample
+from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, Object, Scene, project
+
+if TYPE_CHECKING:
+    from composcope.scenes.condition import LABELS, PAPER_LOCATIONS, ColorCounts, LocationGrid, LocationList
+    from composcope.scenes.dataset import Batch, Folder, Stream, prefetch
+
+__all__ = ["COLORS", "LABELS", "MATERIALS", "PAPER_LOCATIONS", "SHAPES", "SIZES", "Batch", "ColorCounts", "Folder"]
+__all__ += ["LocationGrid", "LocationList", "Object", "Rules", "Scene", "Stream", "layers", "load_clevr", "prefetch"]
+__all__ += ["project", "render", "sample", "visible_pixels"]
+
+
+def __getattr__(name: str) -> object:
+    """What needs torch is imported when it is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "dataset" if name in ("Batch", "Folder", "Stream", "prefetch") else "condition"
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -37,6 +37,16 @@ def uniform(key, n):
     return np.float64(mix(key + (np.uint64(n) + ONE) * GAMMA) >> np.uint64(11)) * 2.0**-53
 
 
+@njit(cache=True, nogil=True)
+@no_type_check
+def numbers(key, count):
+    """The first numbers of a stream."""
+    out = np.empty(count)
+    for n in range(count):
+        out[n] = uniform(key, n)
+    return out
+
+
 def key(seed: int, index: int, use: int) -> np.uint64:
     """`stream` for Python's integers of any size and sign."""
     return np.uint64(stream(np.uint64(seed & MASK), np.uint64(index & MASK), np.uint64(use)))
@@ -49,4 +59,4 @@ def below(most: int, key: np.uint64, n: int = 0) -> int:
 
 def shuffled(count: int, key: np.uint64) -> list[int]:
     """0 .. count - 1 in an order drawn from a stream."""
-    return sorted(range(count), key=lambda n: uniform(key, n))
+    return np.argsort(numbers(key, count), kind="stable").tolist()

@@ -18,7 +18,7 @@ from torch import Tensor
 from composcope.errors import InputError
 from composcope.scenes.chance import LABELS as LABELS_USE
 from composcope.scenes.chance import SLOTS, below, key, shuffled
-from composcope.scenes.scene import COLORS, Scene
+from composcope.scenes.scene import COLORS, Scene, Seen
 
 # The paper's twelve test locations, (u, v) in order of use: K conditions are the first K (appendix E.2, version 1).
 PAPER_LOCATIONS = (
@@ -55,7 +55,7 @@ class SumOfParts(ABC):
     def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]: ...
 
     @abstractmethod
-    def of(self, scene: Scene) -> tuple:
+    def of(self, scene: Scene | Seen) -> tuple:
         """The condition set of all objects of a scene."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class LocationGrid(SumOfParts):
         cell = np.minimum([v * self.grid_size, u * self.grid_size], self.grid_size - 1).astype(int)
         return one_hot(cell[0] * self.grid_size + cell[1], self.features)
 
-    def of(self, scene: Scene) -> tuple:
+    def of(self, scene: Scene | Seen) -> tuple:
         return scene.places
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
@@ -129,7 +129,7 @@ class LocationList(SumOfParts):
         parts[range(len(where)), slot[: len(where)]] = np.insert(where, 0, 1, axis=1)
         return parts.reshape(-1, self.features)
 
-    def of(self, scene: Scene) -> tuple:
+    def of(self, scene: Scene | Seen) -> tuple:
         return scene.places
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
@@ -154,7 +154,7 @@ class ColorCounts(SumOfParts):
             raise InputError(f"there is no colour {unknown[0]!r}; the colours are {', '.join(COLORS)}")
         return one_hot(np.array([list(COLORS).index(color) for color in condition_set], int), self.features)
 
-    def of(self, scene: Scene) -> tuple:
+    def of(self, scene: Scene | Seen) -> tuple:
         return tuple(o.color for o in scene.objects)
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:

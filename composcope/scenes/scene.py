@@ -62,15 +62,23 @@ class Scene:
         return tuple((u, v) for u, v, _ in (project(self.camera, (o.x, o.y, o.radius)) for o in self.objects))
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a picture is known to show, from wherever it was taken: objects and the (u, v) of their centres."""
+
+    objects: tuple[Object, ...]
+    places: tuple[tuple[float, float], ...]
+
+
 def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
     """Rows: right, up, forward of a camera that looks at the origin with +z up."""
-    forward = -np.asarray(camera, float) / np.linalg.norm(camera)
-    right = np.cross(forward, (0.0, 0.0, 1.0))
-    right /= np.linalg.norm(right)
-    return np.stack([right, np.cross(right, forward), forward])
+    x, y, z = camera
+    flat, length = math.hypot(x, y), math.sqrt(x * x + y * y + z * z)
+    up = (-x * z / flat / length, -y * z / flat / length, flat / length)
+    return np.array([(-y / flat, x / flat, 0.0), up, (-x / length, -y / length, -z / length)])
 
 
 def project(camera: tuple[float, float, float], point: tuple[float, float, float]) -> tuple[float, float, float]:
     """(u, v, depth) of a point: image fractions, and the distance along the viewing direction."""
-    right, up, depth = camera_axes(camera) @ (np.asarray(point, float) - np.asarray(camera, float))
+    right, up, depth = (camera_axes(camera) @ np.subtract(point, camera)).tolist()
     return 0.5 + right / depth / HALF_WIDTH / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth

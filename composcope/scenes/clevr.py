@@ -1,0 +1,183 @@
+"""Scenes in the official CLEVR format, with the camera and the lamps as extra fields; reading needs neither.
+
+camera = argmin over positions that look at the origin of sum_objects |project(3d_coords) - pixel_coords|^2
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from composcope.errors import InputError
+from composcope.scenes.scene import (
+    CAMERA,
+    COLORS,
+    HALF_WIDTH,
+    LAMPS,
+    MATERIALS,
+    SHAPES,
+    SIZES,
+    Object,
+    Scene,
+    camera_axes,
+    project,
+)
+
+IMAGES = (320, 240), (480, 320)  # what the official generator makes by default, and the published data set
+PIXELS = 1.5  # an estimated camera reprojects the recorded pixel_coords within this
+EPSILON = 0.2  # differences along a direction up to this are no relation
+TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS}
+
+
+def to_struct(scene: Scene, index: int, size: tuple[int, int], split: str = "new") -> dict[str, Any]:
+    """A scene as the official JSON has it; pixel_coords are of an image of this (width, height)."""
+    right, _, ahead = camera_axes(scene.camera)
+    behind = np.array([ahead[0], ahead[1], 0.0]) / np.hypot(ahead[0], ahead[1])
+    directions = {"right": right, "left": -right, "behind": behind, "front": -behind}
+    coords = np.array([(o.x, o.y, o.radius) for o in scene.objects]).reshape(-1, 3)
+    vertical = {"above": [0.0, 0.0, 1.0], "below": [0.0, 0.0, -1.0]}
+    return {
+        "split": split,
+        "image_index": index,
+        "image_filename": image_filename(index, split),
+        "objects": [object_struct(scene, o, size) for o in scene.objects],
+        "relationships": {name: related(coords, direction) for name, direction in directions.items()},
+        "directions": {name: direction.tolist() for name, direction in directions.items()} | vertical,
+        "camera_location": list(scene.camera),
+        "lights": {"Key": list(scene.key), "Fill": list(scene.fill), "Back": list(scene.back)},
+    }
+
+
+def image_filename(index: int, split: str = "new") -> str:
+    return f"CLEVR_{split}_{index:06d}.png"
+
+
+def object_struct(scene: Scene, o: Object, size: tuple[int, int]) -> dict[str, Any]:
+    u, v, depth = project(scene.camera, (o.x, o.y, o.radius))
+    look = {"shape": o.shape, "size": o.size, "material": o.material, "color": o.color, "rotation": o.rotation}
+    return look | {"3d_coords": [o.x, o.y, o.radius], "pixel_coords": [u * size[0], v * size[1], depth]}
+
+
+def related(coords: np.ndarray, direction: np.ndarray) -> list[list[int]]:
+    """For each object, which others lie in a direction from it."""
+    along = coords @ direction
+    return [np.flatnonzero(along > own + EPSILON).tolist() for own in along]
+
+
+def load_clevr(path: str | Path) -> list[Scene]:
+    """The scenes of an official file, of a file with one scene, or of all such files of a folder, in order of name.
+
+    Where a file has no camera_location (the original CLEVR), the camera is estimated from pixel_coords, taken as those
+    of a 320x240 or of a 480x320 image; if they are missing, or no camera reprojects them within 1.5 pixels, it is the
+    base camera. Lamps that are not recorded are the base lamps.
+    """
+    return [to_scene(struct, where) for struct, where in structs(path)]
+
+
+def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each scene's JSON object and how to speak of it in an error."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise InputError(f"{path} holds no scenes (.json files)")
+    for file in files:
+        content = parsed(file)
+        scenes = content.get("scenes", [content]) if isinstance(content, dict) else None
+        if not isinstance(scenes, list):
+            raise InputError(f"{file}: not a scene, nor a file with a list of `scenes`")
+        for i, struct in enumerate(scenes):
+            where = f"{file}, scenes[{i}]" if "scenes" in content else str(file)
+            if not isinstance(struct, dict):
+                raise InputError(f"{where}: not a scene but {type(struct).__name__}")
+            yield struct, where
+
+
+def parsed(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: broken JSON ({error})") from None
+
+
+def to_scene(struct: dict[str, Any], where: str) -> Scene:
+    rows = struct.get("objects")
+    if not isinstance(rows, list):
+        raise InputError(f"{where}: the field `objects` is missing or not a list")
+    objects = tuple(to_object(row, f"{where}, objects[{i}]") for i, row in enumerate(rows))
+    lights = struct.get("lights", {})
+    if not isinstance(lights, dict):
+        raise InputError(f"{where}: the field `lights` is not an object of lamp positions")
+    key, fill, back = (numbers(lights, name, f"{where}, lights", 3, LAMPS[name]) for name in ("Key", "Fill", "Back"))
+    if "camera_location" in struct:
+        camera = numbers(struct, "camera_location", where, 3)
+    else:
+        camera = estimated(objects, pixel_coords(rows, where))
+    return Scene(objects, camera, key, fill, back)
+
+
+def to_object(row: Any, where: str) -> Object:
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: not an object but {type(row).__name__}")
+    for field, table in TABLES.items():
+        if field not in row:
+            raise InputError(f"{where}: the field `{field}` is missing")
+        if not isinstance(row[field], str) or row[field] not in table:
+            raise InputError(f"{where}: the {field} {row[field]!r} is none of {', '.join(table)}")
+    x, y, _ = numbers(row, "3d_coords", where, 3)
+    rotation = numbers({"rotation": [row.get("rotation", 0.0)]}, "rotation", where, 1)[0]
+    return Object(row["shape"], row["size"], row["material"], row["color"], x, y, rotation)
+
+
+def numbers(row: dict, field: str, where: str, count: int, default: tuple | None = None) -> tuple:
+    """A field that is a list of finite numbers."""
+    values = row.get(field, default)
+    if values is None:
+        raise InputError(f"{where}: the field `{field}` is missing")
+    good = isinstance(values, (list, tuple)) and len(values) == count
+    if not good or not all(type(v) in (int, float) and np.isfinite(v) for v in values):
+        raise InputError(f"{where}: the field `{field}` is not a list of {count} numbers")
+    return tuple(float(v) for v in values)
+
+
+def pixel_coords(rows: list[dict], where: str) -> np.ndarray | None:
+    """[object, 3]: column, row and depth of each, if all have them."""
+    if not rows or any("pixel_coords" not in row for row in rows):
+        return None
+    return np.array([numbers(row, "pixel_coords", f"{where}, objects[{i}]", 3) for i, row in enumerate(rows)])
+
+
+def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[float, float, float]:
+    """The camera that shows the objects where they were seen, or the base camera if none does."""
+    if seen is None:
+        return CAMERA
+    points = np.array([(o.x, o.y, o.radius) for o in objects])
+    found = [fitted(points, seen, size) for size in IMAGES]
+    camera, error = min(found, key=lambda pair: pair[1])
+    return camera if error <= PIXELS else CAMERA
+
+
+def fitted(points: np.ndarray, seen: np.ndarray, size: tuple[int, int]) -> tuple[tuple[float, float, float], float]:
+    """Gauss-Newton from the base camera, with a weak pull towards it: (camera, greatest error in pixels)."""
+    camera = np.array(CAMERA)
+    for _ in range(10):
+        off = residuals(camera, points, seen, size)
+        slope = np.stack([(residuals(camera + step, points, seen, size) - off) / 1e-6 for step in 1e-6 * np.eye(3)], 1)
+        normal = slope.T @ slope + 1e-3 * np.eye(3)
+        step = np.linalg.solve(normal, slope.T @ off + 1e-3 * (camera - CAMERA))
+        camera = camera - step
+        if np.abs(step).max() < 1e-4:
+            break
+    error = np.abs(residuals(camera, points, seen, size).reshape(-1, 3)[:, :2]).max()
+    return (float(camera[0]), float(camera[1]), float(camera[2])), float(error) if np.isfinite(error) else np.inf
+
+
+def residuals(camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Pixels off, and the depth weighted as a pixel is: a unit of length is about width / 11 pixels at the origin."""
+    right, up, depth = camera_axes(tuple(camera)) @ (points - camera).T
+    scale = size[0] / 2 / HALF_WIDTH  # pixels are square, so both axes have the same scale
+    column, row = size[0] / 2 + scale * right / depth, size[1] / 2 - scale * up / depth
+    return (np.stack([column, row, depth * size[0] / 11], 1) - seen * (1, 1, size[0] / 11)).reshape(-1)

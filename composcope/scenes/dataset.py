@@ -1,0 +1,173 @@
+"""Images and what is asked of them, without end: (seed, index) -> image in [-1, 1], condition set.
+
+Stream draws and renders scenes as they are needed; Folder reads images and scenes from disk. Both answer
+`batch(start, count)`, a pure function, so that training stops and goes on at any index.
+"""
+
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import numba
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from composcope.errors import InputError
+from composcope.scenes.chance import LABELS, SHUFFLE, key, shuffled
+from composcope.scenes.clevr import pixel_coords, structs, to_scene
+from composcope.scenes.condition import SumOfParts, labelled
+from composcope.scenes.render import render, shape_of
+from composcope.scenes.rules import Rules, draw
+from composcope.scenes.scene import CAMERA, Scene, Seen
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Images in [-1, 1], what is asked of each, and the same as the conditioner says it."""
+
+    images: Float[Tensor, "batch 3 height width"]
+    condition_sets: list[tuple]
+    cond: Float[Tensor, "batch features"]
+
+
+class Dataset(Protocol):
+    """Images start .. start + count - 1 of an endless sequence, whatever was asked for before."""
+
+    def batch(self, start: int, count: int) -> Batch: ...
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Scenes drawn by `rules` and rendered at `size`; image i is a function of (seed, i)."""
+
+    rules: Rules
+    size: int | tuple[int, int]
+    conditioner: SumOfParts
+    labels: str = "all"
+    seed: int = 0
+
+    def batch(self, start: int, count: int) -> Batch:
+        drawn = draw(self.seed, start, count, self.rules)
+        scenes = [drawn.scene(i) for i in range(count)]
+        return labelled_batch(render(scenes, self.size), scenes, self, start)
+
+
+def labelled_batch(
+    images: UInt8[np.ndarray, "batch height width 3"],
+    scenes: Sequence[Scene | Seen],
+    data: "Stream | Folder",
+    start: int,
+) -> Batch:
+    """Images with labels; what is random about the labels of image i comes from (seed, i)."""
+    first = int(key(data.seed, 0, LABELS)) + start  # image i has the seed first + i, whatever the batch
+    sets = [labelled(data.conditioner.of(scene), data.labels, first + row) for row, scene in enumerate(scenes)]
+    pixels = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2)))
+    return Batch(pixels.float() / 127.5 - 1, sets, data.conditioner(sets, first))
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Images and scenes on disk, gone through again and again, each time in an order drawn from (seed, round).
+
+    `path` holds `images/` (the original CLEVR: `images/SPLIT/`) and `CLEVR_scenes.json`, or else `scenes/`, whose files
+    have many scenes or one each. Where pixel_coords are recorded, locations are these as fractions of the image.
+    """
+
+    path: str | Path
+    size: int | tuple[int, int]
+    conditioner: SumOfParts
+    labels: str = "all"
+    seed: int = 0
+
+    @cached_property
+    def items(self) -> list[tuple[Path, Scene | Seen]]:
+        """The files and what each of them shows."""
+        path = Path(self.path)
+        official = path / "CLEVR_scenes.json"
+        return [shown(path, *found) for found in structs(official if official.exists() else path / "scenes")]
+
+    def batch(self, start: int, count: int) -> Batch:
+        chosen = [self.items[self.position(i)] for i in range(start, start + count)]
+        images = np.stack([read_image(path, shape_of(self.size)) for path, _ in chosen])
+        return labelled_batch(images, [scene for _, scene in chosen], self, start)
+
+    def position(self, index: int) -> int:
+        turn, step = divmod(index, len(self.items))
+        return shuffle(len(self.items), self.seed, turn)[step]
+
+
+@lru_cache(maxsize=4)
+def shuffle(count: int, seed: int, turn: int) -> list[int]:
+    return shuffled(count, key(seed, turn, SHUFFLE))
+
+
+def shown(path: Path, struct: dict, where: str) -> tuple[Path, Scene | Seen]:
+    """A scene's image, and where on it the objects are."""
+    name, split = struct.get("image_filename"), struct.get("split")
+    if not isinstance(name, str):
+        raise InputError(f"{where}: the field `image_filename` is missing")
+    file = next((f for f in (path / "images" / name, path / "images" / str(split) / name) if f.exists()), None)
+    if file is None:
+        raise InputError(f"{where}: there is no image {path / 'images' / name}")
+    scene = to_scene(struct | {"camera_location": struct.get("camera_location", CAMERA)}, where)
+    seen = pixel_coords(struct["objects"], where)
+    if seen is None:
+        return file, scene
+    with opened(file) as image:
+        places = np.clip(seen[:, :2] / image.size, 0, 1)
+    return file, Seen(scene.objects, tuple((u, v) for u, v in places.tolist()))
+
+
+def opened(file: Path) -> Image.Image:
+    try:
+        return Image.open(file)
+    except UnidentifiedImageError:
+        raise InputError(f"{file} is not an image") from None
+
+
+def read_image(file: Path, size: tuple[int, int]) -> UInt8[np.ndarray, "height width 3"]:
+    with opened(file) as image:
+        return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BOX))
+
+
+def prefetch(data: Dataset, start: int, count: int, ahead: int = 4) -> Iterator[Batch]:
+    """Batches of `count` images from image `start` on, without end, made in a thread that stays `ahead` of the caller.
+
+    The thread renders on one core and lets go of the interpreter while it does; it ends with the iterator.
+    """
+    ready: queue.Queue[Batch | BaseException] = queue.Queue(ahead)
+    stop = threading.Event()
+    worker = threading.Thread(target=produce, args=(data, start, count, ready, stop), daemon=True)
+    worker.start()
+    try:
+        while True:
+            item = ready.get()
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        worker.join()
+
+
+def produce(data: Dataset, start: int, count: int, ready: "queue.Queue", stop: threading.Event) -> None:
+    numba.set_num_threads(1)  # of this thread: the other cores are the training's
+    index = start
+    while not stop.is_set():
+        try:
+            item: Batch | BaseException = data.batch(index, count)
+        except BaseException as error:  # the caller's to handle, where it waits for the batch
+            item = error
+        index += count
+        while not stop.is_set():
+            with suppress(queue.Full):
+                ready.put(item, timeout=0.1)
+                break
