@@ -1,0 +1,181 @@
+"""Scenes as files: PNGs with the official JSON, WebDataset shards, or Parquet shards.
+
+file k is a function of (job, k), and appears whole or not at all: so a job that was stopped makes what is missing
+"""
+
+import io
+import json
+import tarfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+from PIL import Image
+
+from composcope import __version__, progress
+from composcope.errors import InputError
+from composcope.files import locked, whole, write_text
+from composcope.scenes.clevr import image_filename, to_struct
+from composcope.scenes.render import render, shape_of
+from composcope.scenes.rules import Rules, draw, sample
+from composcope.scenes.scene import Scene
+
+SHARD = 1000  # images in a shard
+CHUNK = 64  # images in memory as pixels at a time
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be made: scenes 0 .. num - 1 of a seed."""
+
+    num: int
+    size: int | tuple[int, int] = 128
+    format: str = "clevr"
+    rules: Rules = field(default_factory=Rules)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.num < 1:
+            raise InputError(f"the number of images is at least 1, not {self.num}")
+        if self.format not in WRITERS:
+            raise InputError(f"there is no format {self.format!r}; the formats are {', '.join(WRITERS)}")
+        shape_of(self.size)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One scene as it goes into a file."""
+
+    index: int
+    png: bytes
+    struct: dict[str, Any]
+
+
+Tick = Callable[[int], None]  # told how many more images are there
+
+
+def export(job: Job, out: str | Path) -> None:
+    """Make the files of a job in the folder `out`, but for those that are there."""
+    out, most = Path(out), job.rules.objects[1]
+    sample(job.seed, 0, replace(job.rules, objects=(most, most)))  # impossible rules are said before a file is made
+    with locked(out), progress.bar() as bar:
+        claim(job, out)
+        for part in out.rglob("*.part"):  # left by a process that was killed: the folder is ours now
+            part.unlink()
+        task = bar.add_task("scenes", total=job.num)
+        try:
+            WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
+        except OSError as error:  # a full disk does not say where
+            error.filename = error.filename or str(out)
+            raise
+
+
+def claim(job: Job, out: Path) -> None:
+    """Say in job.json what the folder holds; a folder that holds anything else is left alone."""
+    said = json.dumps(asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}, indent=1)
+    if (out / "job.json").exists():
+        if (out / "job.json").read_text(encoding="utf-8") != said:
+            raise InputError(
+                f"{out} holds other scenes (see {out / 'job.json'}); repeat that job or choose another folder"
+            )
+    elif any(file.name != ".lock" for file in out.iterdir()):
+        raise InputError(f"{out} is not empty and holds no scenes of this command; choose another folder")
+    else:
+        write_text(out / "job.json", said)
+
+
+def examples(job: Job, indices: range, tick: Tick) -> Iterator[Example]:
+    """Scenes rendered and encoded, a few in memory at a time."""
+    with ThreadPoolExecutor() as pool:
+        for first in range(indices.start, indices.stop, CHUNK):
+            scenes = drawn(job, range(first, min(first + CHUNK, indices.stop)))
+            images = pool.map(encoded, render(scenes, job.size))
+            for index, (scene, png) in enumerate(zip(scenes, images, strict=True), start=first):
+                yield Example(index, png, to_struct(scene, index, shape_of(job.size)))
+                tick(1)
+
+
+def drawn(job: Job, indices: range) -> list[Scene]:
+    found = draw(job.seed, indices.start, len(indices), job.rules)
+    return [found.scene(i) for i in range(len(indices))]
+
+
+def encoded(image: np.ndarray) -> bytes:
+    """An image as a PNG file, packed quickly rather than tightly."""
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def write_clevr(job: Job, out: Path, tick: Tick) -> None:
+    """images/*.png and, last, CLEVR_scenes.json."""
+    for first in range(0, job.num, CHUNK):
+        indices = range(first, min(first + CHUNK, job.num))
+        files = {i: out / "images" / image_filename(i) for i in indices}
+        if all(file.exists() for file in files.values()):
+            tick(len(indices))
+            continue
+        for example in examples(job, indices, tick):
+            if not files[example.index].exists():
+                with whole(files[example.index]) as partial:
+                    partial.write_bytes(example.png)
+    if not (out / "CLEVR_scenes.json").exists():
+        with whole(out / "CLEVR_scenes.json") as partial, open(partial, "w", encoding="utf-8") as file:
+            file.writelines(scenes_json(job))
+
+
+def scenes_json(job: Job) -> Iterator[str]:
+    """The official file, a scene at a time: a million scenes do not fit in memory as JSON."""
+    yield json.dumps({"info": {"date": "", "version": "1.0", "split": "new", "license": ""}})[:-1] + ', "scenes": [\n'
+    for first in range(0, job.num, SHARD):
+        for index, scene in enumerate(drawn(job, range(first, min(first + SHARD, job.num))), start=first):
+            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + (",\n" if index < job.num - 1 else "\n]}\n")
+
+
+def write_shards(
+    job: Job, out: Path, tick: Tick, suffix: str, write: Callable[[Iterator[Example], Path], None]
+) -> None:
+    """scenes-000000.suffix and so on."""
+    for shard, first in enumerate(range(0, job.num, SHARD)):
+        indices = range(first, min(first + SHARD, job.num))
+        file = out / f"scenes-{shard:06d}.{suffix}"
+        if file.exists():
+            tick(len(indices))
+            continue
+        with whole(file) as partial:
+            write(examples(job, indices, tick), partial)
+
+
+def write_tar(of: Iterator[Example], file: Path) -> None:
+    """WebDataset: files that share a key are one example. Nothing in the bytes tells when or by whom they were made."""
+    with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for example in of:
+            for suffix, content in (("png", example.png), ("json", json.dumps(example.struct).encode())):
+                entry = tarfile.TarInfo(f"{example.index:08d}.{suffix}")
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+
+
+def write_parquet(of: Iterator[Example], file: Path) -> None:
+    """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene` (the JSON)."""
+    rows = [
+        {
+            "index": example.index,
+            "image": {"bytes": example.png, "path": example.struct["image_filename"]},
+            "scene": json.dumps(example.struct),
+        }
+        for example in of
+    ]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file, compression="none")
+
+
+WRITERS: dict[str, Callable[[Job, Path, Tick], None]] = {
+    "clevr": write_clevr,
+    "webdataset": lambda job, out, tick: write_shards(job, out, tick, "tar", write_tar),
+    "parquet": lambda job, out, tick: write_shards(job, out, tick, "parquet", write_parquet),
+}
