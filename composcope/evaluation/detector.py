@@ -65,10 +65,12 @@ class Targets:
     size: Int[Tensor, " objects"]
 
 
-def targets(scenes: Sequence[Scene]) -> Targets:
+def targets(scenes: Sequence[Scene], mirrored: bool = False) -> Targets:
     pairs = [(i, o, place) for i, s in enumerate(scenes) for o, place in zip(s.objects, s.places, strict=True)]
     image = torch.tensor([i for i, _, _ in pairs], dtype=torch.long)
     place = torch.tensor([place for _, _, place in pairs], dtype=torch.float32).reshape(-1, 2) * CELLS
+    if mirrored:
+        place[:, 0] = CELLS - place[:, 0]
     cell = place.floor().clamp(0, CELLS - 1)
     column, row = cell.long().T
     names = [(list(COLORS).index(o.color), SHAPES.index(o.shape), list(SIZES).index(o.size)) for _, o, _ in pairs]
@@ -132,7 +134,9 @@ def batch_of(recipe: Recipe, step: int) -> tuple[Float[Tensor, "n 3 h w"], Targe
     """Batch number `step`: a function of the recipe and the step alone."""
     scenes, images = rendered(recipe.seed, recipe.size, recipe.batch, step % (recipe.scenes // recipe.batch))
     source = torch.Generator().manual_seed(recipe.seed + step)
-    return spoil(pixels(images), source), targets(scenes)
+    mirrored = bool(torch.rand((), generator=source) < 0.5)
+    x = pixels(images).flip(3) if mirrored else pixels(images)
+    return spoil(x, source), targets(scenes, mirrored)
 
 
 @cache
@@ -151,8 +155,8 @@ class Training:
     def __init__(self, recipe: Recipe, folder: Path):
         torch.manual_seed(recipe.seed)
         self.recipe, self.file, self.step = recipe, folder / "checkpoint.safetensors", 0
-        self.net = Detector(recipe.size, recipe.widths).to(memory_format=torch.channels_last)
-        self.average = Detector(recipe.size, recipe.widths).to(memory_format=torch.channels_last).eval()
+        self.net = Detector(recipe.size, recipe.widths)
+        self.average = Detector(recipe.size, recipe.widths).eval()
         self.average.load_state_dict(self.net.state_dict())
         self.adam = torch.optim.AdamW(self.net.parameters(), recipe.rate, weight_decay=1e-2)
         if self.file.exists():
@@ -163,9 +167,9 @@ class Training:
         return self.recipe.images // self.recipe.batch
 
     def advance(self) -> float:
-        """One step; the rate warms up over 200 and then falls to zero as a cosine does."""
+        """One step; the rate warms up over 100 and then falls to zero as a cosine does."""
         done = self.step / self.steps
-        rate = self.recipe.rate * min((self.step + 1) / 200, 1) * (1 + math.cos(math.pi * done)) / 2
+        rate = self.recipe.rate * min((self.step + 1) / 100, 1) * (1 + math.cos(math.pi * done)) / 2
         for group in self.adam.param_groups:
             group["lr"] = rate
         images, target = batch_of(self.recipe, self.step)

@@ -5,6 +5,7 @@ images = drawer(condition_sets, seeds),   outcome = match(asked, detect(image))
 A drawer is the sampler of a denoiser, a renderer, or anything that makes an image of a condition set and a seed.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
+from PIL import Image
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser
@@ -22,6 +24,7 @@ from composcope.evaluation.matching import Outcome, match
 from composcope.evaluation.oracle import Drawer, ask
 from composcope.files import whole
 from composcope.progress import bar
+from composcope.scenes.scene import COLORS
 
 Images = UInt8[np.ndarray, "n h w 3"]
 
@@ -73,7 +76,7 @@ def length(
 
     Images are kept in the folder `keep` as they are drawn, `batch` at a time, and never drawn twice.
     """
-    judged = {}
+    judged: dict[int, Judged] = {}
     with bar() as progress:
         task = progress.add_task("drawing", total=num * len(Ks))
         for K in Ks:
@@ -89,6 +92,39 @@ def length(
             judged[K] = judge(images[:num], asked, cell)
             progress.update(task, completed=num * len(judged))
     return judged
+
+
+def judge_folder(folder: Path, asked: Path, cell: float) -> dict[int, Judged]:
+    """Images made elsewhere, by how much was asked of each; `asked`: {"file.png": [[u, v], ...] or ["red", ...]}."""
+    by_K: dict[int, list[tuple[np.ndarray, ConditionSet]]] = {}
+    for name, conditions in read_asked(asked).items():
+        by_K.setdefault(len(conditions), []).append((read_image(folder / name), conditions))
+    shapes = {image.shape for pairs in by_K.values() for image, _ in pairs}
+    if len(shapes) > 1:
+        raise InputError(f"the images in {folder} differ in size: {sorted(shapes)}")
+    return {K: judge(np.stack([i for i, _ in pairs]), [c for _, c in pairs], cell) for K, pairs in sorted(by_K.items())}
+
+
+def read_asked(path: Path) -> dict[str, ConditionSet]:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        sets: dict[str, ConditionSet] = {
+            name: [c if isinstance(c, str) else (float(c[0]), float(c[1])) for c in said[name]] for name in said
+        }
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise InputError(f'{path} is not of the form {{"file.png": [[u, v], ...]}} ({error})') from None
+    for name, conditions in sets.items():
+        wrong = [c for c in conditions if (c not in COLORS if isinstance(c, str) else not 0 <= min(c) <= max(c) <= 1)]
+        if wrong:
+            raise InputError(f"{path}, {name}: {wrong[0]} is neither a location in [0, 1]^2 nor a colour")
+    return sets
+
+
+def read_image(path: Path) -> UInt8[np.ndarray, "h w 3"]:
+    try:
+        return np.array(Image.open(path).convert("RGB"))
+    except (OSError, SyntaxError):
+        raise InputError(f"{path} is missing or not an image") from None
 
 
 def read(path: Path) -> Images | None:

@@ -1,0 +1,190 @@
+"""`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn, and say up to where it holds."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import tyro
+from rich.console import Console
+
+from composcope.errors import InputError
+from composcope.evaluation.detect import load as load_detector
+from composcope.evaluation.detect import nearest
+from composcope.evaluation.k_max import Error, k_max, paper_rule, strict_rule, usual, wilson
+from composcope.evaluation.length import Judged, judge_folder, length, sampler
+from composcope.evaluation.oracle import MOST
+from composcope.evaluation.paper import K_MAX, NONE_ASKED
+from composcope.files import whole
+from composcope.report.evaluation import curve, table, verdict
+from composcope.report.sheets import sheet
+from composcope.results import Row, add
+from composcope.runs import Model, load
+
+
+@dataclass(frozen=True)
+class Args:
+    """composcope evaluate exp1 --num 64 --max 12
+
+    Draw images of K = 0, 1, 2, ... conditions with a trained model, find the objects in them, match them with what was
+    asked, and give K_max by the paper's rule and by a strict one. Images are kept beside the rows: the same command
+    goes on where it was stopped. To judge images made elsewhere: composcope evaluate --images DIR --asked asked.json
+    """
+
+    run: Annotated[str | None, tyro.conf.Positional] = None
+    """A shipped model by name, or a run folder."""
+    images: Path | None = None
+    """A folder of images to judge in place of a run."""
+    asked: Path | None = None
+    """What was asked of them: JSON, {"file.png": [[u, v], ...]} or {"file.png": ["red", ...]}."""
+    locations: Literal["paper", "random"] = "paper"
+    """The paper's twelve test locations, or random ones that obey the rules of scenes. Colours are always random."""
+    num: int = 64
+    """Images for each K."""
+    max: int = 12
+    """The largest K; 8 at most for colours."""
+    steps: int = 32
+    """Steps of the sampler."""
+    snapshot: str = "final"
+    """early, middle or final weights of the run."""
+    seed: int = 0
+    """Of the noise and the random locations."""
+    objects: int = 3
+    """With --images: the most objects of a training image (N of the paper's rule)."""
+    grid: int = 16
+    """With --images: found within 1/grid of the image from the asked place."""
+    extras: bool = False
+    """With --images: whether training labels left objects out, so that extra objects are no fault."""
+    out: Path = Path("results/evaluate.jsonl")
+    """Where the rows go; images, sheet and curve go into a folder beside it."""
+    json: bool = False
+    """Print the rows as JSON lines."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is judged: its name, the coordinates of its rows, N, whether extras are allowed, and the paper's values."""
+
+    name: str
+    setting: Mapping[str, Any]
+    how: str
+    trained: int
+    extras: bool
+    k_max: str | None = None
+    none_asked: str | None = None
+
+
+def main(args: Args) -> None:
+    if (args.run is None) == (args.images is None) or (args.images is None) != (args.asked is None):
+        raise InputError("give either a RUN, or --images DIR with --asked asked.json")
+    if args.num < 1 or args.max < 0 or args.grid < 1:
+        raise InputError("--num and --grid are at least 1, --max at least 0")
+    subject, judged, folder = judge_images(args) if args.images else judge_run(args)
+    rows = rows_of(subject, judged)
+    add(args.out, rows)
+    draw(folder, judged, rows)
+    console = Console(stderr=args.json)
+    console.print(table(rows, f"{subject.name}: {subject.how} conditions, {args.num} images for each K"), verdict(rows))
+    console.print(f"rows: {args.out}   sheet, curve and images: {folder}", highlight=False)
+    if args.json:
+        sys.stdout.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
+
+
+def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
+    model = load(str(args.run), args.snapshot)
+    if model.conditioner is None:
+        raise InputError(f"{args.run} was trained with nothing asked of its images; there is nothing to evaluate")
+    config = model.config
+    how = "colors" if config.conditioner == "color" else args.locations
+    name = Path(str(args.run)).name
+    folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{fingerprint(model)}"
+    draw = sampler(model, model.conditioner, model.pixels.decode, model.shape, args.steps)
+    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / config.architecture.grid_size
+    judged = length(draw, how, Ks, args.num, cell, folder, args.seed)
+    setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num}
+    kind, trained = (config.conditioner.replace("packed", "list"), config.labels, config.net), config.objects[1]
+    paper = (values.get(kind, {}).get(trained) for values in (K_MAX, NONE_ASKED))
+    return Subject(name, setting, how, trained, config.labels != "all", *paper), judged, folder
+
+
+def judge_images(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
+    assert args.images and args.asked
+    judged = judge_folder(args.images, args.asked, 1 / args.grid)
+    names = any(isinstance(c, str) for one in judged.values() for conditions in one.asked for c in conditions)
+    setting = {"images": str(args.images)}
+    name = args.images.resolve().name
+    subject = Subject(name, setting, "colors" if names else "random", args.objects, args.extras)
+    return subject, judged, args.out.with_suffix("") / name
+
+
+def fingerprint(model: Model) -> str:
+    """Eight characters that change with the weights, so that images of other weights are never taken for these."""
+    digest = hashlib.sha256()
+    for name, value in model.state_dict().items():
+        digest.update(name.encode() + value.cpu().numpy().tobytes())
+    return digest.hexdigest()[:8]
+
+
+def rows_of(subject: Subject, judged: Mapping[int, Judged]) -> list[Row]:
+    """For each K shares and means with their 95 % intervals; K_max by both rules; the range of objects at K = 0."""
+    rows = []
+    for K, one in judged.items():
+        for claim, values in measured(one).items():
+            mean, n = float(values.mean()), len(values)
+            half = 1.96 * float(values.std(ddof=1)) / n**0.5 if n > 1 else 0.0
+            low, high = wilson(mean, n) if values.dtype == bool else (mean - half, mean + half)
+            setting = {**subject.setting, "K": K}
+            rows.append(Row(f"length/{claim}", subject.name, mean, setting, low=float(low), high=float(high)))
+    return rows + verdicts(subject, judged)
+
+
+def measured(one: Judged) -> dict[str, np.ndarray]:
+    """What is told of the images of one K; arrays of truth values are shares."""
+    counts = {
+        name: np.array([getattr(o, name) for o in one.outcomes]) for name in ("found", "missing", "extra", "merged")
+    }
+    complete = counts["missing"] == 0
+    error = np.abs(counts["extra"] - counts["missing"])
+    return {"exact": complete & (counts["extra"] == 0), "complete": complete, **counts, "count_error": error}
+
+
+def verdicts(subject: Subject, judged: Mapping[int, Judged]) -> list[Row]:
+    outcomes = {K: one.outcomes for K, one in judged.items()}
+    some = next(iter(judged.values()))
+    error = Error.of(load_detector(nearest(*some.images.shape[1:3]))[1], subject.how)
+    rows = []
+    for name, rule in (("paper", paper_rule(subject.trained, error)), ("strict", strict_rule)):
+        found = k_max(outcomes, rule, subject.extras)
+        paper = subject.k_max if name == "paper" else None
+        setting = dict(subject.setting)
+        rows.append(Row(f"length/k_max_{name}", subject.name, found.value, setting, None, found.low, found.high, paper))
+        extra = [o.extra for K, of_K in outcomes.items() if 0 < K <= max(found.value, 1) for o in of_K]
+        rows.append(Row(f"length/k_max_{name}_extra", subject.name, f"+({usual(extra)})", setting))
+    if 0 in outcomes:
+        drawn = usual([o.drawn for o in outcomes[0]])
+        rows.append(Row("length/none_asked", subject.name, drawn, dict(subject.setting), paper=subject.none_asked))
+    return rows
+
+
+def draw(folder: Path, judged: Mapping[int, Judged], rows: Sequence[Row], columns: int = 8) -> None:
+    """The first images of each K in a row, asked places as dots and found ones as rings; and the curve."""
+    images = np.concatenate([padded(one.images[:columns], columns) for one in judged.values()])
+    asked, found = [], []
+    for one in judged.values():
+        places = [[c for c in conditions if not isinstance(c, str)] for conditions in one.asked[:columns]]
+        rings = [[(f.x, f.y) for f in seen] for seen in one.found[:columns]]
+        asked += places + [[]] * (columns - len(places))
+        found += rings + [[]] * (columns - len(rings))
+    with whole(folder / "sheet.png") as partial:
+        sheet(images, asked, found, columns).save(partial, "PNG")
+    with whole(folder / "exact.png") as partial:
+        curve(rows).savefig(partial, format="png", dpi=150)
+
+
+def padded(images: np.ndarray, count: int) -> np.ndarray:
+    blank = np.full((count - len(images), *images.shape[1:]), 255, np.uint8)
+    return np.concatenate([images, blank])

@@ -1,0 +1,72 @@
+"""How an evaluation is shown: the rows of `composcope evaluate` as a table and as a curve, the paper's values beside.
+
+rows "length/<what>" with setting K -> a column or a curve over K
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from composcope.results import Row
+
+COLUMNS = {
+    "exact": "exact",
+    "complete": "none missing",
+    "found": "found",
+    "missing": "missing",
+    "extra": "extra",
+    "merged": "merged",
+    "count_error": "count error",
+}
+SHARES = ("exact", "complete")  # the others are objects an image
+
+
+def cell(row: Row) -> str:
+    share = row.claim.removeprefix("length/") in SHARES
+    value, low, high = (float(x or 0) for x in (row.value, row.low, row.high))
+    return f"{value:.0%} [dim]{low:.0%}-{high:.0%}[/dim]" if share else f"{value:.2f}"
+
+
+def table(rows: Sequence[Row], title: str) -> Table:
+    """One line for each K: shares of images with their 95 % interval, then objects an image."""
+    shown = Table("K", *COLUMNS.values(), title=title)
+    by_place = {(row.setting.get("K"), row.claim): row for row in rows}
+    for K in sorted({row.setting["K"] for row in rows if "K" in row.setting}):
+        found = [by_place.get((K, f"length/{name}")) for name in COLUMNS]
+        shown.add_row(str(K), *(cell(row) if row else "" for row in found))
+    return shown
+
+
+def verdict(rows: Sequence[Row]) -> Table:
+    """K_max by both rules, the extra objects up to there, and what is drawn at K = 0; the paper's values beside."""
+    names = {
+        "length/k_max_paper": "K_max, the paper's rule",
+        "length/k_max_strict": "K_max, strict rule",
+        "length/none_asked": "objects drawn at K = 0",
+    }
+    shown = Table("", "here", "95 % interval", "the paper")
+    extra = {row.claim.removesuffix("_extra"): row.value for row in rows if row.claim.endswith("_extra")}
+    for row in rows:
+        if row.claim in names:
+            interval = "" if row.low is None else f"{row.low:.0f}-{row.high:.0f}"
+            value = f"{row.value}{extra.get(row.claim, '')}".removesuffix("+(0)")
+            shown.add_row(names[row.claim], value, interval, str(row.paper or ""))
+    return shown
+
+
+def curve(rows: Sequence[Row], claim: str = "length/exact") -> Figure:
+    """A share over K, a line for each run, with its 95 % interval."""
+    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    axes = figure.add_subplot(
+        xlabel="K, objects asked for", ylabel=COLUMNS[claim.removeprefix("length/")], ylim=(-0.03, 1.03)
+    )
+    for run in dict.fromkeys(row.run for row in rows):
+        own = sorted((row for row in rows if row.run == run and row.claim == claim), key=lambda row: row.setting["K"])
+        K, value = [row.setting["K"] for row in own], [float(row.value or 0) for row in own]
+        (line,) = axes.plot(K, value, marker="o", markersize=3, label=run)
+        axes.fill_between(
+            K, [row.low or 0 for row in own], [row.high or 0 for row in own], alpha=0.15, color=line.get_color()
+        )
+    axes.legend(frameon=False)
+    return figure
