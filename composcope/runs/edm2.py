@@ -9,7 +9,7 @@ stand-in for each: tensors and constructor arguments are kept, source text is dr
 
 import io
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +128,16 @@ KNOWN: dict[str, Any] = {
 }
 KNOWN |= {f"torch.{name}": dtype for name, dtype in STORAGES.items()}
 KNOWN |= {f"torch.{name}": name for name in ("float16", "bfloat16", "float32", "float64", "int64", "int32", "bool")}
-for multiarray in ("numpy.core.multiarray", "numpy._core.multiarray"):
-    KNOWN |= {f"{multiarray}._reconstruct": Inert, f"{multiarray}.scalar": number}
+for core in ("numpy.core", "numpy._core"):
+    KNOWN |= {f"{core}.multiarray._reconstruct": Inert, f"{core}.numeric._frombuffer": Inert}
+    KNOWN |= {f"{core}.multiarray.scalar": number}
 
 
 class Restricted(pickle.Unpickler):
     """Resolves the callables of KNOWN to their stand-ins and refuses every other, before anything is called."""
 
-    def find_class(self, module: str, name: str) -> Callable:
+    def find_class(self, module: str, name: str) -> Any:
+        module = "builtins" if module == "__builtin__" else module  # as old protocols spell it
         if (full := f"{module}.{name}") not in KNOWN:
             raise InputError(f"calls {full}, which no EDM2 snapshot needs; nothing in the file was run")
         return KNOWN[full]
