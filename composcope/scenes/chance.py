@@ -5,40 +5,35 @@ key = mix(mix(mix(seed) + index) + use),  number n = mix(key + n gamma)  (SplitM
 So scene i does not depend on which scenes were made before it, in which batch, or by how many threads.
 """
 
-from typing import no_type_check
-
 import numpy as np
-from numba import njit
+
+from composcope.scenes.compiled import compiled
 
 GAMMA, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 ONE, MASK = np.uint64(1), 2**64 - 1
 SCENE, LABELS, SLOTS, SHUFFLE = 0, 1, 2, 3  # the uses
 
 
-@njit(cache=True, nogil=True)
-@no_type_check
+@compiled
 def mix(z):
     z = (z ^ (z >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
-@no_type_check
+@compiled
 def stream(seed, index, use):
     """The key of a stream; its arguments are taken modulo 2^64."""
     return mix(mix(mix(np.uint64(seed) + GAMMA) + np.uint64(index)) + np.uint64(use))
 
 
-@njit(cache=True, nogil=True)
-@no_type_check
+@compiled
 def uniform(key, n):
     """Number n of a stream, in [0, 1)."""
     return np.float64(mix(key + (np.uint64(n) + ONE) * GAMMA) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
-@no_type_check
+@compiled
 def numbers(key, count):
     """The first numbers of a stream."""
     out = np.empty(count)

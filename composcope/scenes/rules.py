@@ -8,13 +8,12 @@ for all i != j and d the two directions of the ground, right and behind, of the 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import no_type_check
 
 import numpy as np
-from numba import njit
 
 from composcope.errors import InputError
 from composcope.scenes.chance import MASK, SCENE, stream, uniform
+from composcope.scenes.compiled import compiled
 from composcope.scenes.geometry import FAR, axes, boxes, hit
 from composcope.scenes.scene import CAMERA, COLORS, LAMPS, MATERIALS, SHAPES, SIZES, Object, Scene
 
@@ -102,7 +101,7 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None 
     )
     first = np.uint64(seed & MASK), np.uint64(start & MASK)
     numbers = (*rules.objects, rules.tries, rules.min_pixels, places is not None)
-    bounds = rules.camera_jitter, rules.lamp_jitter, rules.spread, rules.min_distance, rules.margin
+    bounds = (*map(float, (rules.camera_jitter, rules.lamp_jitter, rules.spread, rules.min_distance, rules.margin)),)
     failed, why = fill(*first, numbers, bounds, choices(rules), where, drawn.counts, drawn.rows, drawn.looks, drawn.rig)
     if why != FITS:
         raise InputError(impossible(why, start + failed, int(drawn.counts[failed]), rules, places))
@@ -131,11 +130,7 @@ SHRINK = np.array([1 / math.sqrt(2), 1.0, 1.0])  # a cube's half side, in SHAPES
 RGB = np.array(list(COLORS.values())) / 255
 
 
-compiled = njit(cache=True, nogil=True)
-
-
 @compiled
-@no_type_check
 def fill(seed, start, numbers, bounds, choice, places, counts, rows, looks, rig):
     """Draw scenes into the arrays; (index, why) of the first that cannot be."""
     fewest, most, tries, min_pixels, given = numbers
@@ -165,7 +160,6 @@ def fill(seed, start, numbers, bounds, choice, places, counts, rows, looks, rig)
 
 
 @compiled
-@no_type_check
 def attempted(key, n, count, tries, limits, choice, places, rows, looks, camera):
     """One attempt at the objects of a scene: the next random number, what became of it, and at which object."""
     shapes, sizes, materials, colors = choice
@@ -200,7 +194,6 @@ def attempted(key, n, count, tries, limits, choice, places, rows, looks, camera)
 
 
 @compiled
-@no_type_check
 def free(rows, x, y, radius, ahead, min_distance, margin):
     """Whether an object may stand at (x, y). As in the official generator a new cube counts with its uncut size."""
     flat = math.sqrt(ahead[0] ** 2 + ahead[1] ** 2)
@@ -215,7 +208,6 @@ def free(rows, x, y, radius, ahead, min_distance, margin):
 
 
 @compiled
-@no_type_check
 def hidden(rows, camera, min_pixels):
     """Whether some object shows fewer than min_pixels: count_visible that stops at enough."""
     frame = axes(camera)
@@ -234,7 +226,6 @@ def hidden(rows, camera, min_pixels):
 
 
 @compiled
-@no_type_check
 def shows(rows, i, box, row, col, camera, frame):
     """Whether the centre of a pixel shows object i."""
     a, b = (2 * col + 1) / PIXELS[0] - 1, 1 - (2 * row + 1) / PIXELS[1]
@@ -251,7 +242,6 @@ def shows(rows, i, box, row, col, camera, frame):
 
 
 @compiled
-@no_type_check
 def ground(place, height, camera, frame):
     """`project` inverted: the (x, y) of the point at this height that appears at (u, v); infinite above the horizon."""
     a, b = 2 * place[0] - 1, 1 - 2 * place[1]
