@@ -12,17 +12,17 @@ rotation (the recorded number taken as radians), metal (0 or 1), r, g, b (linear
 import math
 
 import numpy as np
-from numba import njit
 
+from composcope.scenes.compiled import compiled
 from composcope.scenes.scene import HALF_HEIGHT, HALF_WIDTH
 
 CUBE, SPHERE, CYLINDER = 0.0, 1.0, 2.0  # indices in SHAPES
 CUBE_FLAT = 0.768  # a cube's faces are flat within this, then rounded
 CAP_FLAT, SIDE_FLAT = 0.921, 0.900  # a cylinder's top is flat within this radius, its side straight within this height
 BOUND = (1.733, 1.0, 1.415)  # radius of a sphere around each unit shape
+MIDDLE = (1.2, 1.0, 1.15)  # ... and of the sphere that stands for it in mirrored shadows
+GOLDEN = 0.6180339887498949
 FAR = 1e9
-
-compiled = njit(cache=True, error_model="numpy")
 
 
 @compiled
@@ -116,36 +116,36 @@ def normal(row, x, y, z):
 
 
 @compiled
-def clearance(row, ox, oy, oz, dx, dy, dz, margin):
-    """How far the ray (d of length 1) passes from the object, negative through it, and where along it: (distance, t).
+def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
+    """How far the ray (d of length 1) passes from the object, negative through it; t is its point nearest the centre.
 
-    Distance along a ray is convex for a convex shape, so a golden-section search finds its least value. Rays farther
-    than `margin` from the bounding sphere answer with the distance from that sphere.
+    Distance along a ray is convex for a convex shape, so a golden-section search finds its least value. A ray that
+    passes within less than `margin` of neither silhouette, and every ray if `rough`, is judged by a sphere alone.
     """
     cx, cy, cz = row[2] - ox, row[3] - oy, row[1] - oz
-    t = max(cx * dx + cy * dy + cz * dz, 0.0)
     gap = math.sqrt((t * dx - cx) ** 2 + (t * dy - cy) ** 2 + (t * dz - cz) ** 2)
     bound = BOUND[int(row[0])] * row[1]
-    if gap - bound > margin or row[0] == SPHERE:
-        return gap - bound, t
+    if row[0] == SPHERE or gap - bound > margin or gap - row[1] < -margin:
+        return gap - row[1]
+    if rough:
+        return gap - MIDDLE[int(row[0])] * row[1]
     scale = 1 / row[1]
     px, py, pz = into(row, -cx, -cy, -cz, scale)
     qx, qy, qz = into(row, dx, dy, dz, scale)
     low, high = max(t - bound, 0.0), t + bound
-    golden = 0.6180339887498949
-    a, b = high - golden * (high - low), low + golden * (high - low)
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_a = distance(row[0], px + a * qx, py + a * qy, pz + a * qz)
     at_b = distance(row[0], px + b * qx, py + b * qy, pz + b * qz)
-    for _ in range(9):
+    for _ in range(8):
         if at_a < at_b:
             high, b, at_b = b, a, at_a
-            a = high - golden * (high - low)
+            a = high - GOLDEN * (high - low)
             at_a = distance(row[0], px + a * qx, py + a * qy, pz + a * qz)
         else:
             low, a, at_a = a, b, at_b
-            b = low + golden * (high - low)
+            b = low + GOLDEN * (high - low)
             at_b = distance(row[0], px + b * qx, py + b * qy, pz + b * qz)
-    return min(at_a, at_b) * row[1], t
+    return min(at_a, at_b) * row[1]
 
 
 @compiled
@@ -163,30 +163,35 @@ def axes(camera):
 
 
 @compiled
-def span(a, depth, radius, half):
-    """The least and greatest image coordinate in [-1, 1] of a sphere at (a, depth) of the camera's frame."""
-    root = radius * math.sqrt(max(a * a + depth * depth - radius * radius, 0.0))
-    scale = 1 / (half * max(depth * depth - radius * radius, 1e-9))
-    return (a * depth - root) * scale, (a * depth + root) * scale
+def widen(box, frame, x, y, z, width, height):
+    """Make a box (first and last column and row, half open) hold a point's pixel; points behind the camera: all."""
+    depth = frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z
+    if depth < 0.1:
+        box[0], box[1], box[2], box[3] = 0, width, 0, height
+        return
+    u = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / (depth * HALF_WIDTH * HALF_WIDTH)
+    v = (frame[1, 0] * x + frame[1, 1] * y + frame[1, 2] * z) / (depth * HALF_HEIGHT * HALF_HEIGHT)
+    col, row = (u + 1) / 2 * width, (1 - v) / 2 * height
+    box[0] = min(box[0], max(math.floor(col), 0))
+    box[1] = max(box[1], min(math.floor(col) + 1, width))
+    box[2] = min(box[2], max(math.floor(row), 0))
+    box[3] = max(box[3], min(math.floor(row) + 1, height))
 
 
 @compiled
 def boxes(objects, camera, frame, width, height):
-    """Per object the pixels it may touch: first and last column and row (half open), clipped to the image."""
+    """Per object the pixels it may touch: the screen box of the corners of its own box in the world."""
     out = np.empty((len(objects), 4), np.int64)
     for i in range(len(objects)):
-        row = objects[i]
-        x, y, z = row[2] - camera[0], row[3] - camera[1], row[1] - camera[2]
-        depth = frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z
-        right = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / HALF_WIDTH
-        up = (frame[1, 0] * x + frame[1, 1] * y + frame[1, 2] * z) / HALF_HEIGHT
-        radius = BOUND[int(row[0])] * row[1]
-        left, right = span(right, depth, radius, HALF_WIDTH)
-        low, high = span(up, depth, radius, HALF_HEIGHT)
-        out[i, 0] = min(max(math.floor((left + 1) / 2 * width), 0), width)
-        out[i, 1] = min(max(math.ceil((right + 1) / 2 * width), 0), width)
-        out[i, 2] = min(max(math.floor((1 - high) / 2 * height), 0), height)
-        out[i, 3] = min(max(math.ceil((1 - low) / 2 * height), 0), height)
+        row, box = objects[i], out[i]
+        box[0], box[1], box[2], box[3] = width, 0, height, 0
+        turn = row[0] == CUBE
+        c, s = (row[4], row[5]) if turn else (camera[1], -camera[0])
+        scale = row[1] / math.sqrt(c * c + s * s)  # round shapes: a box that faces the camera
+        for k in range(8):
+            a, b, h = (2 * (k & 1) - 1) * scale, (2 * (k >> 1 & 1) - 1) * scale, 2 * row[1] * (k >> 2)
+            x, y = row[2] + c * a - s * b, row[3] + s * a + c * b
+            widen(box, frame, x - camera[0], y - camera[1], h - camera[2], width, height)
     return out
 
 

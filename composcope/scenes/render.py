@@ -11,15 +11,16 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
-from numba import njit, prange
+from numba import prange
 
 from composcope.errors import InputError
-from composcope.scenes.geometry import FAR, axes, boxes, compiled, count_visible, hit, normal
-from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, Scene
-from composcope.scenes.shading import ground, metal, rubber
+from composcope.scenes.compiled import compiled, parallel
+from composcope.scenes.geometry import CUBE, FAR, axes, boxes, count_visible, hit, normal, widen
+from composcope.scenes.scene import COLORS, HALF_WIDTH, MATERIALS, SHAPES, Scene
+from composcope.scenes.shading import LAMPS, beam, cover, ground, lights_of, metal, rubber
 
 COLUMNS = 10  # of a packed object, see scenes/geometry.py
-SAMPLES = 192  # an object's pixels are sampled as finely as an image of about this many columns
+SAMPLES = 128  # an object's pixels are sampled as finely as an image of about this many columns
 
 _bytes = np.arange(4096) / 4095
 SRGB = np.where(_bytes <= 0.0031308, 12.92 * _bytes, 1.055 * _bytes ** (1 / 2.4) - 0.055) * 255
@@ -50,7 +51,7 @@ def render(scenes: Sequence[Scene], size: int | tuple[int, int] = 128) -> UInt8[
     """Images of the scenes; `size` is the side of a square or (width, height), which the 4:3 view is squeezed to."""
     width, height = shape_of(size)
     out = np.empty((len(scenes), height, width, 3), np.uint8)
-    _render(*pack(scenes), max(2, round(SAMPLES / width)), max(2, round(SAMPLES / height)), out)
+    _render(*pack(scenes), *(2 * max(1, round(SAMPLES / side / 2)) for side in (width, height)), out)
     return out
 
 
@@ -85,21 +86,6 @@ def first(objects, box, row, col, ox, oy, oz, dx, dy, dz):
 
 
 @compiled
-def radiance(objects, lamps, who, t, ox, oy, oz, dx, dy, dz):
-    """What a primary ray that meets object `who` (or the ground) at t shows: r, g, b."""
-    if who < 0:
-        t = -oz / min(dz, -1e-6)
-        return ground(objects, lamps, ox + t * dx, oy + t * dy)
-    x, y, z = ox + t * dx, oy + t * dy, oz + t * dz
-    nx, ny, nz = normal(objects[who], x, y, z)
-    scale = -1 / math.sqrt(dx * dx + dy * dy + dz * dz)
-    vx, vy, vz = dx * scale, dy * scale, dz * scale
-    if objects[who, 6] == 1:
-        return metal(objects, who, lamps, x, y, z, nx, ny, nz, vx, vy, vz)
-    return rubber(objects, who, lamps, x, y, z, nx, ny, nz, vx, vy, vz)
-
-
-@compiled
 def encode(value):
     """Linear [0, 1] to an sRGB byte, by table."""
     at = min(max(value, 0.0), 1.0) * 4095
@@ -108,41 +94,127 @@ def encode(value):
 
 
 @compiled
+def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
+    """Per object and lamp the pixels of ground its shadow may touch, penumbra and a pixel's width included."""
+    out = np.empty((len(objects), LAMPS, 4), np.int64)
+    for i in range(len(objects)):
+        row = objects[i]
+        for k in range(LAMPS):
+            box, light = out[i, k], lights[k]
+            box[0], box[1], box[2], box[3] = width, 0, height, 0
+            dx, dy, dz, _, spread, _ = beam(light, k == 3, row[2], row[3], row[1])
+            half = row[1] + spread * 2 * row[1] / dz + pixel
+            for corner in range(8):
+                x = row[2] + (2 * (corner & 1) - 1) * (half * 1.415 if row[0] == CUBE else half)
+                y = row[3] + (2 * (corner >> 1 & 1) - 1) * (half * 1.415 if row[0] == CUBE else half)
+                z = row[1] + (2 * (corner >> 2) - 1) * half
+                if k < 3:  # along the line from the lamp through the corner, down to the ground
+                    dx, dy, dz = light[0] - x, light[1] - y, max(light[2] - z, 0.05)
+                x, y = x - dx * z / dz, y - dy * z / dz
+                widen(box, frame, x - camera[0], y - camera[1], -camera[2], width, height)
+    return out
+
+
+@compiled
+def shaded_ground(objects, lights, shadows, row, col, pixel, x, y, seen):
+    """Radiance of the ground at (x, y) in this pixel, behind the objects whose shadow box holds it: r, g, b."""
+    for k in range(LAMPS):
+        seen[k] = 1.0
+        dx = dy = dz = spread = reach = 0.0
+        for i in range(len(objects)):
+            box = shadows[i, k]
+            if box[0] <= col < box[1] and box[2] <= row < box[3]:
+                if reach == 0:
+                    dx, dy, dz, _, spread, reach = beam(lights[k], k == 3, x, y, 0.0)
+                seen[k] *= 1 - cover(objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach)
+    return ground(lights, seen, x, y)
+
+
+@compiled
+def surface(objects, lights, who, stray, pixel, camera, x, y, z):
+    """Radiance of object `who` at a point of its surface: r, g, b."""
+    nx, ny, nz = normal(objects[who], x, y, z)
+    vx, vy, vz = camera[0] - x, camera[1] - y, camera[2] - z
+    scale = 1 / math.sqrt(vx * vx + vy * vy + vz * vz)
+    vx, vy, vz = vx * scale, vy * scale, vz * scale
+    if objects[who, 6] == 1:
+        return metal(objects, who, lights, stray, pixel, x, y, z, nx, ny, nz, vx, vy, vz)
+    return rubber(objects, who, lights, False, x, y, z, nx, ny, nz, vx, vy, vz)
+
+
+@compiled
 def image(objects, camera, lamps, across, down, out):
-    """One image: one sample for a pixel of bare ground, across x down samples where an object may be."""
+    """One image. Bare ground takes one sample a pixel; where an object may be, across x down rays see which one.
+
+    Their hits are shaded once for each 2x2 of them that shows the same object, metal (whose highlights are small) each.
+    """
     height, width = out.shape[:2]
-    frame = axes(camera)
-    box = boxes(objects, camera, frame, width, height)
+    frame, lights = axes(camera), lights_of(lamps)
     ox, oy, oz = camera
+    far = math.sqrt(ox * ox + oy * oy + oz * oz)
+    pixel = far * HALF_WIDTH / width  # half a pixel's width at the origin, by which shadows are softened
+    box = boxes(objects, camera, frame, width, height)
+    shadows = shadow_boxes(objects, lights, camera, frame, pixel, width, height)
+    seen, whos, points = np.ones(LAMPS), np.empty(4, np.int64), np.empty((4, 3))
     for row in range(height):
         for col in range(width):
             near = False
             for i in range(len(objects)):
                 near |= box[i, 0] <= col < box[i, 1] and box[i, 2] <= row < box[i, 3]
-            m, n = (across, down) if near else (1, 1)
-            r = g = b = 0.0
-            for k in range(m * n):
-                u = (2 * (col + (k % m + 0.5) / m)) / width - 1
-                v = 1 - (2 * (row + (k // m + 0.5) / n)) / height
-                dx = frame[2, 0] + u * frame[0, 0] + v * frame[1, 0]
-                dy = frame[2, 1] + u * frame[0, 1] + v * frame[1, 1]
-                dz = frame[2, 2] + u * frame[0, 2] + v * frame[1, 2]
-                who, t = first(objects, box, row, col, ox, oy, oz, dx, dy, dz)
-                lr, lg, lb = radiance(objects, lamps, who, t, ox, oy, oz, dx, dy, dz)
-                r, g, b = r + lr, g + lg, b + lb
-            scale = 1 / (m * n)
-            out[row, col, 0] = encode(r * scale)
-            out[row, col, 1] = encode(g * scale)
-            out[row, col, 2] = encode(b * scale)
+            r = g = b = gx = gy = 0.0
+            bare = 0
+            for block in range(across * down // 4 if near else 0):
+                for k in range(4):
+                    u = 2 * (col + (block % (across // 2) * 2 + (k & 1) + 0.5) / across) / width - 1
+                    v = 1 - 2 * (row + (block // (across // 2) * 2 + (k >> 1) + 0.5) / down) / height
+                    dx = frame[2, 0] + u * frame[0, 0] + v * frame[1, 0]
+                    dy = frame[2, 1] + u * frame[0, 1] + v * frame[1, 1]
+                    dz = frame[2, 2] + u * frame[0, 2] + v * frame[1, 2]
+                    who, t = first(objects, box, row, col, ox, oy, oz, dx, dy, dz)
+                    whos[k] = who
+                    if who < 0:
+                        t = -oz / min(dz, -1e-6)
+                        gx, gy, bare = gx + t * dx, gy + t * dy, bare + 1
+                    points[k, 0], points[k, 1], points[k, 2] = ox + t * dx, oy + t * dy, oz + t * dz
+                for k in range(4):
+                    who = whos[k]
+                    if who < 0:
+                        continue
+                    x, y, z, same = points[k, 0], points[k, 1], points[k, 2], 1
+                    if objects[who, 6] == 0 or across > 2:
+                        for j in range(k + 1, 4):
+                            if whos[j] == who:
+                                x, y, z, same = x + points[j, 0], y + points[j, 1], z + points[j, 2], same + 1
+                                whos[j] = -1
+                        x, y, z = x / same, y / same, z / same
+                    stray = k if across == 2 else block
+                    lr, lg, lb = surface(objects, lights, who, stray, pixel * 2 / across, camera, x, y, z)
+                    r, g, b = r + same * lr, g + same * lg, b + same * lb
+            total = across * down if near else 1
+            if bare or not near:
+                if near:
+                    x, y = ox + gx / bare, oy + gy / bare
+                else:
+                    u, v = (2 * col + 1) / width - 1, 1 - (2 * row + 1) / height
+                    dx = frame[2, 0] + u * frame[0, 0] + v * frame[1, 0]
+                    dy = frame[2, 1] + u * frame[0, 1] + v * frame[1, 1]
+                    dz = frame[2, 2] + u * frame[0, 2] + v * frame[1, 2]
+                    t, bare = -oz / min(dz, -1e-6), 1
+                    x, y = ox + t * dx, oy + t * dy
+                lr, lg, lb = shaded_ground(objects, lights, shadows, row, col, pixel, x, y, seen)
+                r, g, b = r + bare * lr, g + bare * lg, b + bare * lb
+            out[row, col, 0] = encode(r / total)
+            out[row, col, 1] = encode(g / total)
+            out[row, col, 2] = encode(b / total)
 
 
-@njit(cache=True, error_model="numpy", parallel=True)
+@parallel
 def _render(objects, starts, cameras, lamps, across, down, out):
     for i in prange(len(out)):
         image(objects[starts[i] : starts[i + 1]], cameras[i], lamps[i], across, down, out[i])
 
 
-@njit(cache=True, error_model="numpy", parallel=True)
+@parallel
 def _layers(objects, starts, cameras, index, depth):
     height, width = index.shape[1:]
     for i in prange(len(index)):

@@ -1,11 +1,11 @@
 """Light on the ground, on rubber and on metal, in linear RGB.
 
-Area lamps of power P send out P / pi along their axis, the sun is a wide disc, and what the lamps do not reach directly
-is a bounce off the ground. A surface of albedo a with normal n then shows
+An area lamp of power P gives P / pi cos(emission) cos(incidence) / distance^2, the sun is a wide disc, and what they do
+not reach directly is a bounce off the ground. A surface of albedo a with normal n then shows
 
-    L = a / pi * sum over lamps of E (n . l) visible + a * bounce
+    L = a / pi * sum over lamps of E (n . l) seen + a * bounce
 
-The constants below the line were fitted to Blender renders of CLEVR scenes; the ones above are facts of its scene file.
+The constants above the line are facts of the CLEVR scene file; the ones below were fitted to Blender's renders of it.
 """
 
 import math
@@ -14,192 +14,212 @@ import numpy as np
 
 from composcope.scenes.geometry import BOUND, FAR, clearance, compiled, hit, normal
 
-POWER = np.array([78.54, 23.56, 39.27])  # watts: Key, Fill, Back
-LAMP_HALF = np.array([0.25, 0.25, 0.5])  # half the side of each square lamp
-LAMP_COLOR = np.array([[1, 0.932, 0.817], [0.762, 0.818, 1], [1, 1, 1]])
+POWER = np.array([78.54, 23.56, 39.27, 0.45])  # Key, Fill, Back in watts, the sun in watts a square metre
+HALF = np.array([0.25, 0.25, 0.5])  # half the side of the square lamps
+COLOR = np.array([[1, 0.932, 0.817], [0.762, 0.818, 1], [1, 1, 1], [1, 1, 1]])
 SUN = (0.4145, -0.1946, 0.8890)  # unit direction to the sun
-SUN_POWER = 0.45  # watts a square metre
 ALBEDO = 0.8  # of the ground
+LAMPS = 4
 
 # --- fitted to renders ---
-GAIN = np.array([0.97, 1.035, 1.03])  # per lamp: penumbra and rounding of the lamp's facts
 SUN_SPREAD = 0.15  # tangent of the sun's angular radius
-BOUNCE = 0.0124  # radiance on the flat ground from the backdrop and the ground itself
-GLOW = 0.13  # light from the ground that reaches an object from below
+BEHIND = (-0.754, 0.656)  # the way the camera looks, along which the sheet rises
+# What the far, upcurving sheet and its own bounce add to a flat ground lit by the lamps: BACKDROP[a][b] p^a q^b, in the
+# perspective coordinates p = s / (s + 28), q = t / (s + 28) of the point s ahead and t to the right of the origin.
+BACKDROP = np.array(
+    [
+        [0.0132, -0.01397, -0.03532, 0.17383, 0.58349],
+        [0.04059, -0.07796, -0.34884, -0.27686, 0],
+        [0.12554, -0.10104, 0.44396, 0, 0],
+        [0.09181, 0.62914, 0, 0, 0],
+        [-0.58814, 0, 0, 0, 0],
+    ]
+)
+WALL = 0.14  # radiance of the backdrop where it is steep
+GLOW = 0.13  # light that reaches an object from the ground below
 HAZE = 0.03  # ... and from all around
 MIRROR = 0.6  # share of metal's sharp layer; the rest is the rough one
 ROUGH = 0.2  # GGX alpha of metal's rough layer
-SHARP = 0.012  # GGX alpha of metal's sharp layer, with the lamps' own width
+SHARP = 0.012  # GGX alpha of metal's sharp layer
+LOBE = 0.25  # how far the rough layer's rays stray from the mirrored one
 COAT = 0.04  # rubber's coat at normal incidence
 COAT_ROUGH = 0.25  # its GGX alpha
+COAT_EDGE = 0.5  # how far it rises at grazing incidence
+SHEEN = 0.12  # radiance of the surroundings that the coat mirrors
 
 
 @compiled
-def shade_light(objects, skip, x, y, z, dx, dy, dz, spread, reach):
-    """The share of a lamp of angular radius `spread` seen from a point along d: 1 in the open, 0 in full shadow."""
-    light = 1.0
-    for i in range(len(objects)):
-        if i == skip:
-            continue
-        row = objects[i]
-        size = row[1]
-        ahead = (row[2] - x) * dx + (row[3] - y) * dy + (size - z) * dz
-        if ahead + BOUND[int(row[0])] * size <= 0 or ahead - size > reach:
-            continue
-        margin = spread * max(ahead, 0.1 * size)
-        gap, _ = clearance(row, x, y, z, dx, dy, dz, margin)
-        cover = min(max(0.5 - 0.5 * gap / margin, 0.0), 1.0)
-        cover = cover * cover * (3 - 2 * cover) * min(1.0, (size / margin) ** 2)
-        light *= 1 - cover
-    return light
-
-
-@compiled
-def diffuse(objects, skip, lamps, x, y, z, nx, ny, nz):
-    """Irradiance / pi from lamps and sun at a point with normal n, shadows included: r, g, b."""
-    r = g = b = 0.0
-    cos = nx * SUN[0] + ny * SUN[1] + nz * SUN[2]
-    if cos > 0:
-        sun = SUN_POWER / math.pi * cos * shade_light(objects, skip, x, y, z, SUN[0], SUN[1], SUN[2], SUN_SPREAD, FAR)
-        r, g, b = sun, sun, sun
+def lights_of(lamps):
+    """Rows for Key, Fill, Back, sun: position (or direction), axis, power / pi^2 (or / pi), radius of the disc."""
+    out = np.empty((LAMPS, 8))
     for k in range(3):
-        lx, ly, lz = lamps[k, 0], lamps[k, 1], lamps[k, 2]
-        wx, wy, wz = lx - x, ly - y, lz - z
-        cos = wx * nx + wy * ny + wz * nz
-        aim = wx * lx + wy * ly + wz * lz
-        if cos <= 0 or aim <= 0:
+        length = math.sqrt(lamps[k, 0] ** 2 + lamps[k, 1] ** 2 + lamps[k, 2] ** 2)
+        for i in range(3):
+            out[k, i], out[k, 3 + i] = lamps[k, i], lamps[k, i] / length
+        out[k, 6], out[k, 7] = POWER[k] / math.pi**2, HALF[k] * 2 / math.sqrt(math.pi)
+    out[3] = np.array([*SUN, *SUN, POWER[3] / math.pi, SUN_SPREAD])
+    return out
+
+
+@compiled
+def beam(light, far, x, y, z):
+    """Light at a point: direction to the lamp, irradiance / pi on a surface facing it, its angular radius, distance."""
+    if far:
+        return light[0], light[1], light[2], light[6], light[7], FAR
+    wx, wy, wz = light[0] - x, light[1] - y, light[2] - z
+    near = 1 / math.sqrt(wx * wx + wy * wy + wz * wz)
+    aim = (wx * light[3] + wy * light[4] + wz * light[5]) * near
+    return wx * near, wy * near, wz * near, light[6] * max(aim, 0.0) * near * near, light[7] * near, 1 / near
+
+
+@compiled
+def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
+    """The share of a lamp's disc along d that the object hides from a point, softened by `blur` (a pixel's width)."""
+    ahead = (row[2] - x) * dx + (row[3] - y) * dy + (row[1] - z) * dz
+    if ahead <= -BOUND[int(row[0])] * row[1] or ahead - row[1] > reach:
+        return 0.0
+    ahead = max(ahead, 0.0)
+    margin = spread * max(ahead, 0.1 * row[1]) + blur
+    gap = clearance(row, rough, x, y, z, dx, dy, dz, ahead, margin)
+    if gap >= margin:
+        return 0.0
+    part = min(0.5 - 0.5 * gap / margin, 1.0)
+    return part * part * (3 - 2 * part) * min(1.0, (row[1] / margin) ** 2)
+
+
+@compiled
+def lit(objects, skip, lights, rough, x, y, z, nx, ny, nz):
+    """Irradiance / pi at a point with normal n, behind whatever objects (all but `skip`) are in the way: r, g, b."""
+    r = g = b = 0.0
+    for k in range(LAMPS):
+        dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, z)
+        power *= nx * dx + ny * dy + nz * dz
+        if power <= 0:
             continue
-        d2 = wx * wx + wy * wy + wz * wz
-        scale = 1 / math.sqrt(d2)
-        aim *= scale / math.sqrt(lx * lx + ly * ly + lz * lz)
-        spread = 1.13 * LAMP_HALF[k] * scale
-        seen = shade_light(objects, skip, x, y, z, wx * scale, wy * scale, wz * scale, spread, 1 / scale)
-        power = GAIN[k] * POWER[k] / math.pi**2 * aim * cos * scale / d2 * seen
-        r += power * LAMP_COLOR[k, 0]
-        g += power * LAMP_COLOR[k, 1]
-        b += power * LAMP_COLOR[k, 2]
+        for i in range(len(objects)):
+            if i != skip:
+                power *= 1 - cover(objects[i], rough, 0.0, x, y, z, dx, dy, dz, spread, reach)
+        r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
     return r, g, b
 
 
 @compiled
 def backdrop(x, y):
-    """Radiance the far, upcurving sheet adds to what a flat ground would show at (x, y)."""
-    s = -0.754 * x + 0.656 * y
-    t = 0.656 * x + 0.754 * y
-    rise = 1 / (1 + math.exp(-(s - 9 - 0.3 * t) / 2.5))
-    return BOUNCE + 0.03 * rise
+    """What the ground at (x, y) shows beyond the direct light of lamps and sun."""
+    s = min(max(BEHIND[0] * x + BEHIND[1] * y, -7.0), 60.0)
+    t = BEHIND[1] * x - BEHIND[0] * y
+    p, q = s / (s + 28), min(max(t / (s + 28), -0.33), 0.33)
+    total = 0.0
+    for a in range(4, -1, -1):
+        line = 0.0
+        for b in range(4 - a, -1, -1):
+            line = line * q + BACKDROP[a, b]
+        total = total * p + line
+    return total
 
 
 @compiled
-def ground(objects, lamps, x, y):
-    """Radiance of the ground at (x, y)."""
-    r, g, b = diffuse(objects, -1, lamps, x, y, 0.0, 0.0, 0.0, 1.0)
-    add = backdrop(x, y)
-    return ALBEDO * r + add, ALBEDO * g + add, ALBEDO * b + add
-
-
-@compiled
-def glint(lamps, x, y, z, nx, ny, nz, vx, vy, vz, alpha):
-    """Lamps and sun in a GGX gloss of this alpha: r, g, b (v points to the viewer; no masking, no Fresnel)."""
-    r = g = b = 0.0
-    nv = max(nx * vx + ny * vy + nz * vz, 0.05)
-    for k in range(4):
-        if k < 3:
-            wx, wy, wz = lamps[k, 0] - x, lamps[k, 1] - y, lamps[k, 2] - z
-            d2 = wx * wx + wy * wy + wz * wz
-            scale = 1 / math.sqrt(d2)
-            wx, wy, wz = wx * scale, wy * scale, wz * scale
-            aim = wx * lamps[k, 0] + wy * lamps[k, 1] + wz * lamps[k, 2]
-            aim /= math.sqrt(lamps[k, 0] ** 2 + lamps[k, 1] ** 2 + lamps[k, 2] ** 2)
-            power, width = POWER[k] / math.pi * max(aim, 0.0) / d2, LAMP_HALF[k] * scale * 0.6
-        else:
-            wx, wy, wz = SUN
-            power, width = SUN_POWER, SUN_SPREAD * 0.6
-        nl = nx * wx + ny * wy + nz * wz
-        if nl <= 0:
-            continue
-        hx, hy, hz = wx + vx, wy + vy, wz + vz
-        nh2 = (nx * hx + ny * hy + nz * hz) ** 2 / (hx * hx + hy * hy + hz * hz)
-        a2 = alpha * alpha + width * width / 4
-        bottom = nh2 * (a2 - 1) + 1
-        power *= a2 / (math.pi * bottom * bottom) / (4 * nv)
-        r += power * (LAMP_COLOR[k, 0] if k < 3 else 1.0)
-        g += power * (LAMP_COLOR[k, 1] if k < 3 else 1.0)
-        b += power * (LAMP_COLOR[k, 2] if k < 3 else 1.0)
+def ground(lights, seen, x, y):
+    """Radiance of the ground at (x, y), where `seen` is the share of each lamp that nothing hides: r, g, b."""
+    r = g = b = backdrop(x, y)
+    for k in range(LAMPS):
+        _, _, dz, power, _, _ = beam(lights[k], k == 3, x, y, 0.0)
+        power *= ALBEDO * dz * seen[k]
+        r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
     return r, g, b
 
 
 @compiled
-def rubber(objects, i, lamps, x, y, z, nx, ny, nz, vx, vy, vz):
+def glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, alpha2):
+    """Lamps and sun in a GGX gloss of this alpha squared, v pointing to the viewer: r, g, b (no Fresnel)."""
+    r = g = b = 0.0
+    nv = max(nx * vx + ny * vy + nz * vz, 0.05)
+    for k in range(LAMPS):
+        dx, dy, dz, power, spread, _ = beam(lights[k], k == 3, x, y, z)
+        nl = nx * dx + ny * dy + nz * dz
+        if nl <= 0:
+            continue
+        hx, hy, hz = dx + vx, dy + vy, dz + vz
+        nh2 = (nx * hx + ny * hy + nz * hz) ** 2 / (hx * hx + hy * hy + hz * hz)
+        a2 = alpha2 + spread * spread / 16  # the lamp's disc widens the lobe
+        bottom = nh2 * (a2 - 1) + 1
+        power *= a2 / (4 * nv * bottom * bottom)  # D = a2 / (pi bottom^2), and beam's irradiance is over pi
+        r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
+    return r, g, b
+
+
+@compiled
+def rubber(objects, i, lights, rough, x, y, z, nx, ny, nz, vx, vy, vz):
     """Radiance of a rubber object: diffuse in its colour under a weak coat."""
     row = objects[i]
-    r, g, b = diffuse(objects, i, lamps, x, y, z, nx, ny, nz)
+    r, g, b = lit(objects, i, lights, rough, x, y, z, nx, ny, nz)
     fill = HAZE + GLOW * (1 - nz) / 2
-    cr, cg, cb = glint(lamps, x, y, z, nx, ny, nz, vx, vy, vz, COAT_ROUGH)
+    cr, cg, cb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, COAT_ROUGH**2)
     nv = max(nx * vx + ny * vy + nz * vz, 0.0)
-    coat = COAT + (1 - COAT) * (1 - nv) ** 5 * 0.5
-    edge = coat * 0.12
+    coat = COAT + (1 - COAT) * (1 - nv) ** 5 * COAT_EDGE
     return (
-        row[7] * (r + fill) + coat * cr + edge,
-        row[8] * (g + fill) + coat * cg + edge,
-        row[9] * (b + fill) + coat * cb + edge,
+        row[7] * (r + fill) + coat * (cr + SHEEN),
+        row[8] * (g + fill) + coat * (cg + SHEEN),
+        row[9] * (b + fill) + coat * (cb + SHEEN),
     )
 
 
 @compiled
-def seen_by(objects, skip, lamps, x, y, z, dx, dy, dz):
+def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
     """Radiance that reaches a point along a mirrored ray: another object, the ground, the backdrop or the black sky."""
     best, who = FAR, -1
     for i in range(len(objects)):
-        if i != skip:
-            row = objects[i]
-            bound = BOUND[int(row[0])] * row[1]
-            cx, cy, cz = row[2] - x, row[3] - y, row[1] - z
-            ahead = cx * dx + cy * dy + cz * dz
-            if ahead > -bound and cx * cx + cy * cy + cz * cz - ahead * ahead < bound * bound:
-                t = hit(row, False, x, y, z, dx, dy, dz)
-                if t < best:
-                    best, who = t, i
+        row = objects[i]
+        bound = BOUND[int(row[0])] * row[1]
+        cx, cy, cz = row[2] - x, row[3] - y, row[1] - z
+        ahead = cx * dx + cy * dy + cz * dz
+        if i != skip and ahead > -bound and cx * cx + cy * cy + cz * cz - ahead * ahead < bound * bound:
+            t = hit(row, False, x, y, z, dx, dy, dz)
+            if t < best:
+                best, who = t, i
     if who >= 0:
         px, py, pz = x + best * dx, y + best * dy, z + best * dz
         nx, ny, nz = normal(objects[who], px, py, pz)
         row = objects[who]
         if row[6] == 0:
-            return rubber(objects, who, lamps, px, py, pz, nx, ny, nz, -dx, -dy, -dz)
-        up = nz - 2 * nz * (nx * dx + ny * dy + nz * dz)  # a mirror in a mirror: ground below, black above
-        gray = 0.14 if dz - 2 * nz * (nx * dx + ny * dy + nz * dz) < 0.1 or up < 0 else 0.02
+            return rubber(objects, who, lights, True, px, py, pz, nx, ny, nz, -dx, -dy, -dz)
+        up = dz - 2 * nz * (nx * dx + ny * dy + nz * dz)  # a mirror in a mirror: ground below, black sky above
+        gray = WALL if up < 0.1 else 0.15 * WALL
         return row[7] * gray, row[8] * gray, row[9] * gray
-    if dz < -1e-3:
+    if dz < -0.03:
         t = -z / dz
         px, py = x + t * dx, y + t * dy
-        if px * px + py * py < 900:
-            return ground(objects, lamps, px, py)
-    toward = -0.754 * dx + 0.656 * dy
-    gray = 0.14 * min(max((toward - 0.2) * 4, 0.0), 1.0) * min(max((0.8 - dz) * 4, 0.0), 1.0)
+        r, g, b = lit(objects, -1, lights, True, px, py, 0.0, 0.0, 0.0, 1.0)
+        add = backdrop(px, py)
+        return ALBEDO * r + add, ALBEDO * g + add, ALBEDO * b + add
+    toward = BEHIND[0] * dx + BEHIND[1] * dy
+    gray = WALL * min(max((toward - 0.2) * 4, 0.0), 1.0) * min(max((0.8 - dz) * 4, 0.0), 1.0)
     return gray, gray, gray
 
 
 @compiled
-def metal(objects, i, lamps, x, y, z, nx, ny, nz, vx, vy, vz):
-    """Radiance of a metal object: a sharp and a rough mirror, both in its colour."""
+def metal(objects, i, lights, stray, blur, x, y, z, nx, ny, nz, vx, vy, vz):
+    """Radiance of a metal object: a sharp and a rough mirror, both in its colour.
+
+    The rough one looks along one ray of its lobe, the `stray`-th of four, so that a pixel's samples together cover it.
+    `blur` is a sample's width, over which a curved mirror turns: it widens the sharp highlight.
+    """
     row = objects[i]
     nv = nx * vx + ny * vy + nz * vz
     rx, ry, rz = 2 * nv * nx - vx, 2 * nv * ny - vy, 2 * nv * nz - vz
-    r, g, b = seen_by(objects, i, lamps, x, y, z, rx, ry, rz)
-    sr, sg, sb = glint(lamps, x, y, z, nx, ny, nz, vx, vy, vz, SHARP)
-    qr = qg = qb = 0.0
-    for k in range(3):  # the rough lobe: three rays around the mirrored one
-        ex, ey, ez = 0.3 * (k == 0), 0.3 * (k == 1), 0.3 * (k == 2)
-        sign = 1.0 if rz >= 0 else -1.0
-        ax, ay, az = rx + ex * sign, ry + ey * sign, rz + ez * sign
-        if ax * nx + ay * ny + az * nz <= 0:
-            ax, ay, az = rx, ry, rz
-        scale = 1 / math.sqrt(ax * ax + ay * ay + az * az)
-        ar, ag, ab = seen_by(objects, i, lamps, x, y, z, ax * scale, ay * scale, az * scale)
-        qr, qg, qb = qr + ar / 3, qg + ag / 3, qb + ab / 3
-    tr, tg, tb = glint(lamps, x, y, z, nx, ny, nz, vx, vy, vz, ROUGH)
+    r, g, b = mirrored(objects, i, lights, x, y, z, rx, ry, rz)
+    sr, sg, sb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, SHARP**2 + (0.3 * blur / row[1]) ** 2)
+    tr, tg, tb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, ROUGH**2)
+    side, rise = LOBE * (1 - 2 * (stray & 1)), LOBE * (1 - (stray & 2))
+    flat = 1 / math.sqrt(rx * rx + ry * ry + 1e-9)
+    qx, qy, qz = rx - (side * ry + rise * rz * rx) * flat, ry + (side * rx - rise * rz * ry) * flat, rz + rise / flat
+    if qx * nx + qy * ny + qz * nz > 0:
+        scale = 1 / math.sqrt(qx * qx + qy * qy + qz * qz)
+        qx, qy, qz = mirrored(objects, i, lights, x, y, z, qx * scale, qy * scale, qz * scale)
+    else:
+        qx, qy, qz = r, g, b
     return (
-        row[7] * (MIRROR * (r + sr) + (1 - MIRROR) * (qr + tr)),
-        row[8] * (MIRROR * (g + sg) + (1 - MIRROR) * (qg + tg)),
-        row[9] * (MIRROR * (b + sb) + (1 - MIRROR) * (qb + tb)),
+        row[7] * (MIRROR * (r + sr) + (1 - MIRROR) * (qx + tr)),
+        row[8] * (MIRROR * (g + sg) + (1 - MIRROR) * (qy + tg)),
+        row[9] * (MIRROR * (b + sb) + (1 - MIRROR) * (qz + tb)),
     )

@@ -1,0 +1,62 @@
+"""Images a second of `render` against object count and size: `python -m bench.render`.
+
+Every cell is one call on a batch, the median of three, after compilation; Blender's generator makes 0.02 images/s.
+"""
+
+import time
+
+import numpy as np
+
+from composcope.scenes.render import render, visible_pixels
+from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, Object, Scene
+
+BLENDER = 0.02  # images a second of the official generator on two cores
+FLOORS = {(128, "1-3"): 400, (32, "1-3"): 4000}
+SEED = 0
+
+
+def scenes(count: int, low: int, high: int) -> list[Scene]:
+    """Scenes of `low` to `high` objects anywhere on the ground (they may overlap, which costs the same)."""
+    draw = np.random.default_rng(SEED)
+
+    def thing() -> Object:
+        kind = (str(draw.choice(list(names))) for names in (SHAPES, SIZES, MATERIALS, COLORS))
+        return Object(*kind, *draw.uniform(-3, 3, 2), draw.uniform(0, 360))
+
+    return [Scene(tuple(thing() for _ in range(draw.integers(low, high + 1)))) for _ in range(count)]
+
+
+def rate(batch: list[Scene], size: int | tuple[int, int]) -> float:
+    """Images a second: the median of three calls."""
+    render(batch[:4], size)
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        render(batch, size)
+        seconds.append(time.perf_counter() - start)
+    return len(batch) / float(np.median(seconds))
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(what, measured, floor or remark) for the table of `make bench`."""
+    out = []
+    cases = [("1-3", 1, 3)] + [(str(n), n, n) for n in (1, 2, 3, 4, 6, 8, 10)]
+    for name, low, high in cases:
+        for size in (32, 64, 128, (320, 240)):
+            side = size if isinstance(size, int) else size[0]
+            measured = rate(scenes(max(16, 200_000 // side**2 * 2), low, high), size)
+            floor = f"floor {FLOORS[side, name]}; " if (side, name) in FLOORS else ""
+            shape = f"{side}x{side if isinstance(size, int) else size[1]}"
+            remark = f"{floor}{measured / BLENDER:,.0f} times Blender's {BLENDER}"
+            out.append((f"render {shape}, {name} objects", f"{measured:,.0f} images/s", remark))
+    batch = scenes(200, 3, 3)
+    visible_pixels(batch[:1])
+    start = time.perf_counter()
+    visible_pixels(batch)
+    took = (time.perf_counter() - start) / len(batch) * 1e3
+    return [*out, ("visible pixels, 3 objects", f"{took:.2f} ms a scene", "one core")]
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print("  ".join(f"{cell:<32}" for cell in row))
