@@ -84,7 +84,7 @@ class Detector(nn.Module):
 
 def peaks(heat: Float[Tensor, "n cells cells"], threshold: float) -> Bool[Tensor, "n cells cells"]:
     """Cells hotter than the threshold and than their eight neighbours (of two equal ones the first counts)."""
-    bias = torch.linspace(0, 1e-6, heat.shape[-1] ** 2, device=heat.device).view_as(heat[0])
+    bias = torch.linspace(0, 1e-3, heat.shape[-1] ** 2, device=heat.device).view_as(heat[0])
     heat = heat - bias
     return (heat > threshold) & (heat == F.max_pool2d(heat[:, None], 3, 1, 1)[:, 0])
 

@@ -1,0 +1,97 @@
+"""`composcope evaluate` from the command line to its files: a tiny run, a folder of images, and bad input."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from composcope.cli.evaluate import Args, main
+from composcope.errors import InputError
+from composcope.evaluation.oracle import oracle
+from composcope.results import Row, read
+from composcope.scenes.condition import PAPER_LOCATIONS
+
+
+@pytest.fixture
+def folder(tmp_path):
+    asked = {f"{K}-{i}.png": PAPER_LOCATIONS[:K] for K in range(4) for i in range(4)}
+    for name, image in zip(asked, oracle(64)(list(asked.values()), range(16)), strict=True):
+        Image.fromarray(image).save(tmp_path / name)
+    (tmp_path / "asked.json").write_text(json.dumps(asked))
+    return tmp_path
+
+
+def test_a_folder_of_perfect_images(folder, capsys):
+    out = folder / "results.jsonl"
+    main(Args(images=folder, asked=folder / "asked.json", out=out, json=True))
+    printed = [Row(**json.loads(line)) for line in capsys.readouterr().out.splitlines()]
+    assert printed == read(out)
+    value = {(row.claim, row.setting.get("K")): row.value for row in printed}
+    for K in range(4):
+        assert value["length/exact", K] == value["length/complete", K] == 1
+        assert value["length/found", K] == K
+        assert value["length/missing", K] == value["length/extra", K] == value["length/count_error", K] == 0
+    assert value["length/k_max_paper", None] == 3
+    assert value["length/none_asked", None] == "0"
+    sheet = Image.open(folder / "results" / folder.name / "sheet.png")
+    assert sheet.size[0] > sheet.size[1] / 2
+    main(Args(images=folder, asked=folder / "asked.json", out=out))
+    assert len(read(out)) == len(printed)  # measured again, not added again
+
+
+def test_the_paper_is_beside_ours_in_the_terminal(folder, capsys):
+    main(Args(images=folder, asked=folder / "asked.json", out=folder / "results.jsonl"))
+    shown = capsys.readouterr().out
+    assert "the paper" in shown and "100%" in shown and "K_max, strict rule" in shown
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        Args(),
+        Args(run="exp1", images="x"),
+        Args(images="x"),
+        Args(run="exp1", num=0),
+        Args(run="nothing-of-that-name"),
+    ],
+)
+def test_bad_input_is_one_sentence(args):
+    with pytest.raises(InputError):
+        main(args)
+
+
+def test_the_command_line_says_so_and_exits_with_2(tmp_path):
+    command = [sys.executable, "-m", "composcope", "evaluate", "--images", str(tmp_path), "--asked", "none.json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and "none.json" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_run_is_drawn_judged_and_not_drawn_again(tmp_path, monkeypatch):
+    """The smoke preset with its first weights: what it draws is noise, but every part of the path is real."""
+    import torch
+
+    from composcope.cli import evaluate
+    from composcope.diffusion.pixels import Pixels
+    from composcope.runs.config import configure
+    from composcope.runs.model import Model
+
+    model = Model(configure("exp2", "smoke"), Pixels(torch.zeros(3, 1, 1), 1.0)).eval()
+    monkeypatch.setattr(evaluate, "load", lambda run, snapshot: model)
+    args = Args(run="runs/exp2", num=2, max=2, steps=2, out=tmp_path / "evaluate.jsonl")
+    main(args)
+    (kept,) = (tmp_path / "evaluate").iterdir()
+    first = {file.name: file.read_bytes() for file in kept.glob("K*.npz")}
+    assert sorted(first) == ["K0.npz", "K1.npz", "K2.npz"]
+    with np.load(kept / "K2.npz", allow_pickle=False) as file:
+        assert file["images"].shape == (2, 16, 16, 3)
+    rows = {row.claim: row for row in read(args.out)}
+    assert rows["length/k_max_paper"].paper == "1+(0-2) (v3: 2)" and rows["length/none_asked"].paper == "0-3"
+    monkeypatch.setattr(evaluate, "sampler", lambda *_: pytest.fail("drawn again"))
+    with pytest.raises(pytest.fail.Exception):
+        main(replace(args, seed=1))
+    monkeypatch.setattr(evaluate, "sampler", lambda *_: lambda sets, seeds: pytest.fail("drawn again"))
+    main(args)
