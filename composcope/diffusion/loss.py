@@ -33,7 +33,7 @@ class Noise:
         self, like: Float[Tensor, "n *shape"], generators: list[torch.Generator]
     ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n *shape"]]:
         """sigma and unit noise for each image of `like`, each from its own generator."""
-        sigma, noise = like.new_empty(len(like)), torch.empty_like(like)
+        sigma, noise = like.new_empty(len(like)), like.new_empty(like.shape)  # the same numbers in any memory layout
         for i, source in enumerate(generators):
             torch.randn((), generator=source, out=sigma[i])
             torch.randn(like.shape[1:], generator=source, out=noise[i])
