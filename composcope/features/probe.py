@@ -1,0 +1,98 @@
+"""Are concepts disentangled? Cosines between mean difference vectors, with intervals over samples.
+
+    d_i = mu_i - mu_b,      C_ij = <d_i, d_j> / (|d_i| |d_j|)                                  (section 3.2, equation 3)
+
+Orthogonal d_i are necessary for a composition in this basis, not sufficient (version 3, Lemma 2). Samples come in
+groups that share their seeds across concepts; with a group mean delta_ia = mu_ia - mu_ba and weights w of the groups,
+<d_i, d_j> = w^T K_ij w with K_ijab = <delta_ia, delta_jb>, so one Gram matrix serves every resampling of groups.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from composcope.errors import InputError
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number and its 95 % bootstrap interval over groups of samples."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Cosines at one layer and noise level. Without categories every concept is its own, and `within` is None."""
+
+    matrix: Float[np.ndarray, "n n"]
+    low: Float[np.ndarray, "n n"]
+    high: Float[np.ndarray, "n n"]
+    between: Interval
+    within: Interval | None = None
+    ratio: Interval | None = None  # the disentanglement ratio of version 3, figure 5; it blows up where between -> 0
+    gap: Interval | None = None  # within - between
+
+
+def gram(
+    means: Float[Tensor, "n groups features"], background: Float[Tensor, "groups features"]
+) -> Float[Tensor, "n n groups groups"]:
+    """K of the header, in double precision: d is a small difference of large means."""
+    delta = means.double() - background.double()
+    return torch.einsum("iaf,jbf->ijab", delta, delta)
+
+
+def cosines(
+    K: Float[Tensor, "n n groups groups"], w: Float[Tensor, "resamples groups"]
+) -> Float[Tensor, "resamples n n"]:
+    """Equation 3 for each weighting of the groups; a concept that does not differ from the background has cosine 0."""
+    inner = torch.einsum("ra,ijab,rb->rij", w, K, w)
+    norm = inner.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
+    return (inner / (norm[:, :, None] * norm[:, None, :]).clamp(min=1e-300)).clamp(-1, 1)
+
+
+def weights(groups: int, resamples: int, seed: int = 0) -> Float[Tensor, "resamples groups"]:
+    """Row 0: every group once; the others: as often as it was drawn with replacement."""
+    drawn = np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), size=resamples)
+    return torch.from_numpy(np.vstack([np.ones(groups), drawn]) / groups)
+
+
+def interval(values: Float[Tensor, " resamples"]) -> Interval:
+    low, high = np.nanquantile(values[1:].numpy(), [0.025, 0.975])
+    return Interval(float(values[0]), float(low), float(high))
+
+
+def similarity(
+    means: Float[Tensor, "n groups features"],
+    background: Float[Tensor, "groups features"],
+    categories: Sequence[str] | None = None,
+    resamples: int = RESAMPLES,
+) -> Similarity:
+    """The cosine matrix and its summary. The groups of all concepts and of the background share their seeds.
+
+    categories: of the first concepts; those beyond (composites) are in the matrix and not in the summary.
+    """
+    n, groups, _ = means.shape
+    if groups < 2:
+        raise InputError(f"intervals over samples need at least 2 groups of samples, not {groups}")
+    cosine = cosines(gram(means, background), weights(groups, resamples))
+    low, high = np.quantile(cosine[1:].numpy(), [0.025, 0.975], axis=0)
+    names = list(categories) if categories is not None else list(map(str, range(n)))
+    same = torch.tensor([[a == b for b in names] for a in names])
+    pairs = torch.ones_like(same).triu(diagonal=1).bool()
+    chosen = cosine[:, : len(names), : len(names)]
+    between = chosen[:, pairs & ~same].mean(1)
+    matrix = cosine[0].numpy()
+    if not (pairs & same).any():
+        return Similarity(matrix, low, high, interval(between))
+    within = chosen[:, pairs & same].mean(1)
+    summary = (interval(v) for v in (between, within, within / between, within - between))
+    return Similarity(matrix, low, high, *summary)

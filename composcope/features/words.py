@@ -1,0 +1,78 @@
+"""Prompts as condition sets: the conditions are the words that carry meaning, each of them whole.
+
+    C = {word_1, ..., word_K},    C_{-k} = the prompt without word k          (section G)
+
+Stop words ("a", "the", ...) stay in the prompt and are never left out themselves.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+
+STOP_WORDS = frozenset(
+    re.findall(r"\w+", "a an and are as at by for from in is it its of on or that the this to was with")
+)
+Encode = Callable[[Sequence[str]], Float[Tensor, "prompts features"]]
+
+
+class Word(NamedTuple):
+    """A word of a prompt and where it stands: the same word may come twice."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def words(prompt: str) -> tuple[Word, ...]:
+    """The words of a prompt but for stop words; hyphens and apostrophes belong to a word, other marks do not."""
+    found = (Word(match.group(), match.start()) for match in re.finditer(r"\w+(?:[-'’]\w+)*", prompt))
+    return tuple(word for word in found if word.text.lower() not in STOP_WORDS)
+
+
+def without(prompt: str, left_out: Sequence[Word]) -> str:
+    """The prompt with these words cut out and the spaces they leave closed."""
+    for word in sorted(left_out, key=lambda word: -word.start):
+        prompt = prompt[: word.start] + prompt[word.end :]
+    return re.sub(r"\s+(?=[,.;:!?]|$)", "", re.sub(r"\s+", " ", prompt)).strip()
+
+
+@dataclass(frozen=True)
+class Words:
+    """The conditioner of one prompt: a condition set is some of its words, and the others are cut out."""
+
+    prompt: str
+    encode: Encode
+
+    @property
+    def all(self) -> tuple[Word, ...]:
+        return words(self.prompt)
+
+    @property
+    def features(self) -> int:
+        return self.encode([self.prompt]).shape[1]
+
+    def saying(self, kept: Sequence[Word]) -> str:
+        return without(self.prompt, [word for word in self.all if word not in kept])
+
+    def __call__(self, condition_sets: Sequence[Sequence[Word]], seed: int = 0) -> Float[Tensor, "batch features"]:
+        return self.encode([self.saying(kept) for kept in condition_sets])
+
+    def left_out(self, condition_set: Sequence[Word], seed: int = 0) -> Float[Tensor, "choices features"]:
+        """Row 0: the prompt; row k + 1: without word k of the set."""
+        return self([condition_set, *(tuple(w for w in condition_set if w != word) for word in condition_set)])
+
+
+def dominant(influence: Float[Tensor, " conditions"], factor: float = 2.0) -> list[int]:
+    """The fewest strongest conditions of which the weakest has >= 2x the influence of the next; often none."""
+    ranked = influence.argsort(descending=True)
+    for count in range(1, len(ranked)):
+        if influence[ranked[count - 1]] >= factor * influence[ranked[count]] and influence[ranked[count - 1]] > 0:
+            return ranked[:count].tolist()
+    return []
