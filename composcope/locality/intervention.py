@@ -1,0 +1,250 @@
+"""Denoisers forced to be local, without training: a wrapper around a Denoiser is a Denoiser.
+
+    x0(i) = D(x, sigma, c_{L_i})(i)          pixel i is denoised with only the conditions L_i near it (definition 1)
+
+Pixels that share L_i share a pass; the passes of a batch are evaluated together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from composcope.diffusion.denoiser import Denoiser, SplitConditioner
+from composcope.locality.jacobian import Cond, Images
+
+Sigmas = Float[Tensor, " batch"]
+Radius = float | Callable[[float], float]  # in cells; or a function of the noise level
+Subsets = Bool[Tensor, "subset condition"]
+Weights = Float[Tensor, "subset height width"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one image is asked: the conditions, their noise level, and the size of the image."""
+
+    parts: Float[Tensor, "condition features"]
+    conditioner: SplitConditioner
+    sigma: float
+    size: tuple[int, int]
+
+    def distances(self, grid: int) -> Float[Tensor, "condition height width"]:
+        """From each condition's place to each pixel's centre, in cells; maximum norm, so neighbourhoods are square."""
+        height, width = self.size
+        u, v = self.conditioner.places(self.parts).to(self.parts).T[..., None, None]
+        rows = (torch.arange(height, device=u.device)[:, None] + 0.5) / height
+        columns = (torch.arange(width, device=u.device) + 0.5) / width
+        return grid * torch.maximum((rows - v).abs(), (columns - u).abs())
+
+
+@runtime_checkable
+class Neighbourhoods(Protocol):
+    """Which subsets of the conditions are denoised with, and how much each pixel takes of each: weights sum to 1."""
+
+    def subsets(self, asked: Asked) -> Subsets: ...
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights: ...
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """L_i is the nearest condition, if it is within `radius` cells, else none: a pass a condition, and one more.
+
+    For models that only ever saw one label. `smooth` blurs the borders of the neighbourhoods, in cells (0: hard).
+    """
+
+    radius: Radius = 1.5
+    smooth: float = 0.0
+    grid: int = 8
+
+    def subsets(self, asked: Asked) -> Subsets:
+        return none_and_singles(len(asked.parts), asked.parts.device)
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
+        far = torch.full(asked.size, cells(self.radius, asked.sigma), device=x0.device)
+        # Beyond the radius the empty set, placed at that distance, is the nearest.
+        nearest = torch.cat([far[None], asked.distances(self.grid)]).argmin(0)
+        return blurred(one_hot(nearest, len(subsets)), self.smooth / self.grid)
+
+
+@dataclass(frozen=True)
+class Within:
+    """L_i is every condition within `radius` cells: as many passes as there are different sets."""
+
+    radius: Radius = 1.5
+    smooth: float = 0.0
+    grid: int = 8
+
+    def members(self, asked: Asked) -> Bool[Tensor, "pixel condition"]:
+        return (asked.distances(self.grid) < cells(self.radius, asked.sigma)).flatten(1).T
+
+    def subsets(self, asked: Asked) -> Subsets:
+        return self.members(asked).unique(dim=0)
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
+        which = self.members(asked).unique(dim=0, return_inverse=True)[1].view(asked.size)
+        return blurred(one_hot(which, len(subsets)), self.smooth / self.grid)
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """L_i is the condition that acts most on pixel i of this very image, where it acts: no places are needed.
+
+    Its influence is that of equation 10 on the condition alone, || D(x, {k}) - D(x, {}) ||; a pixel at which no
+    condition has `share` of its own greatest influence goes without.
+    """
+
+    share: float = 0.25
+    smooth: float = 0.0
+    grid: int = 8
+
+    def subsets(self, asked: Asked) -> Subsets:
+        return none_and_singles(len(asked.parts), asked.parts.device)
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
+        acts = (x0[1:] - x0[:1]).norm(dim=1)
+        acts = acts / acts.amax((1, 2), keepdim=True).clamp_min(torch.finfo(x0.dtype).tiny)
+        strongest = torch.cat([torch.full_like(x0[:1, 0], self.share), acts]).argmax(0)
+        return blurred(one_hot(strongest, len(subsets)), self.smooth / self.grid)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """No neighbourhoods: the sum of single-condition scores less (K - 1) background scores, the same at every pixel.
+
+    Projective composition (Bradley et al. 2025, definition 5.1; Liu et al. 2022). Scores are affine in x0.
+    """
+
+    def subsets(self, asked: Asked) -> Subsets:
+        return none_and_singles(len(asked.parts), asked.parts.device)
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
+        weights = x0.new_ones(len(subsets), *asked.size)
+        weights[0] = 1 - len(asked.parts)
+        return weights
+
+
+class LocalConditions:
+    """A denoiser whose every pixel sees only its neighbourhood's conditions; at sampling time, with no training.
+
+    rows: how many passes go through the denoiser at a time.
+    """
+
+    def __init__(
+        self,
+        denoiser: Denoiser,
+        conditioner: SplitConditioner,
+        neighbourhoods: Neighbourhoods | None = None,
+        rows: int = 256,
+    ):
+        self.denoiser, self.conditioner, self.rows = denoiser, conditioner, rows
+        self.neighbourhoods = neighbourhoods or Nearest()
+
+    def __call__(self, x: Images, sigma: Sigmas, cond: Cond) -> Images:
+        if cond is None:
+            return self.denoiser(x, sigma, cond)
+        size = (x.shape[2], x.shape[3])
+        asked = [
+            Asked(self.conditioner.split(c), self.conditioner, float(s), size) for c, s in zip(cond, sigma, strict=True)
+        ]
+        subsets = [self.neighbourhoods.subsets(a) for a in asked]
+        conds = [s.to(cond.dtype) @ a.parts.to(cond) for s, a in zip(subsets, asked, strict=True)]
+        image = torch.repeat_interleave(torch.tensor([len(s) for s in subsets], device=x.device))
+        x0 = in_turns(self.denoiser, x, sigma, image, torch.cat(conds), self.rows)
+        own = x0.split([len(s) for s in subsets])
+        weighed = zip(asked, subsets, own, strict=True)
+        return torch.stack([(self.neighbourhoods.weights(a, s, o)[:, None] * o).sum(0) for a, s, o in weighed])
+
+
+class ComposedScores(LocalConditions):
+    """Explicit composition of the single-condition scores of one model: the baseline."""
+
+    def __init__(self, denoiser: Denoiser, conditioner: SplitConditioner, rows: int = 256):
+        super().__init__(denoiser, conditioner, Composition(), rows)
+
+
+class LocalPixels:
+    """A denoiser whose every cell sees only the pixels within `radius` cells: one pass of the network a cell.
+
+    What is not seen is replaced by the `mean` of x there: as it is (fill="mean"), or with fresh noise of the level of
+    x on it, from `seed` (fill="noise"). For measuring how much a network uses its far field.
+    """
+
+    def __init__(
+        self,
+        denoiser: Denoiser,
+        radius: int,
+        grid: int = 8,
+        fill: Literal["noise", "mean"] = "noise",
+        mean: float = 0.0,
+        seed: int = 0,
+        rows: int = 256,
+    ):
+        self.denoiser, self.radius, self.grid, self.fill = denoiser, radius, grid, fill
+        self.mean, self.seed, self.rows = mean, seed, rows
+
+    def __call__(self, x: Images, sigma: Sigmas, cond: Cond) -> Images:
+        cell, seen = self.masks(x)
+        fill = torch.full_like(x, self.mean)
+        if self.fill == "noise":
+            generator = torch.Generator().manual_seed(self.seed)
+            fill = fill + sigma[:, None, None, None] * torch.randn(x.shape, generator=generator).to(x)
+        x0 = torch.zeros_like(x)
+        for index in torch.arange(len(cell) * len(x), device=x.device).split(self.rows):
+            mask, image = index // len(x), index % len(x)
+            patch = torch.where(seen[mask, None], x[image], fill[image])
+            part = self.denoiser(patch, sigma[image], cond if cond is None else cond[image])
+            x0 = x0.index_add(0, image, part * cell[mask, None])
+        return x0
+
+    def masks(self, x: Images) -> tuple[Bool[Tensor, "cell height width"], Bool[Tensor, "cell height width"]]:
+        """For each cell, its own pixels and the pixels it sees."""
+        row, column = (torch.arange(side, device=x.device) * self.grid // side for side in x.shape[2:])
+        i, j = torch.cartesian_prod(torch.arange(self.grid), torch.arange(self.grid)).to(x.device).T[..., None, None]
+        away = torch.maximum((row[:, None] - i).abs(), (column - j).abs())
+        return away == 0, away <= self.radius
+
+
+class Counted:
+    """The denoiser it wraps, with a count of its evaluations: one for each image of each call."""
+
+    def __init__(self, denoiser: Denoiser):
+        self.denoiser, self.evaluations = denoiser, 0
+
+    def __call__(self, x: Images, sigma: Sigmas, cond: Cond) -> Images:
+        self.evaluations += len(x)
+        return self.denoiser(x, sigma, cond)
+
+
+def in_turns(denoiser: Denoiser, x: Images, sigma: Sigmas, image: Tensor, cond: Tensor, rows: int) -> Images:
+    """denoiser(x[image], sigma[image], cond), at most `rows` at a time."""
+    turns = zip(image.split(rows), cond.split(rows), strict=True)
+    return torch.cat([denoiser(x[some], sigma[some], c) for some, c in turns])
+
+
+def cells(radius: Radius, sigma: float) -> float:
+    return radius(sigma) if callable(radius) else radius
+
+
+def none_and_singles(count: int, device: torch.device) -> Subsets:
+    """The empty set, then each condition alone."""
+    return torch.cat([torch.zeros(1, count), torch.eye(count)]).bool().to(device)
+
+
+def one_hot(index: Tensor, classes: int) -> Weights:
+    return F.one_hot(index, classes).permute(2, 0, 1).float()
+
+
+def blurred(weights: Weights, width: float) -> Weights:
+    """Each map blurred with a Gaussian of standard deviation `width` (in image sides); the sum over maps is kept."""
+    for dim in (1, 2) if width else ():
+        side = weights.shape[dim]
+        apart = torch.arange(side, device=weights.device)
+        kernel = torch.exp(-(((apart[:, None] - apart) / (side * width)) ** 2) / 2)
+        kernel = kernel / kernel.sum(1, keepdim=True)
+        weights = (weights.transpose(dim, 2) @ kernel.T).transpose(dim, 2)
+    return weights
