@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from composcope.evaluation.detect import CELLS, PARTS, Detector, peaks, read_off
-from composcope.evaluation.detector import Recipe, Training, batch_of, blurred, loss, spoil, targets, train
+from composcope.evaluation.detector import Recipe, Training, batch_of, loss, targets, train
+from composcope.evaluation.spoil import blurred, spoil
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
 
@@ -112,9 +113,10 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path):
 def test_a_tiny_training_learns_and_ships(tmp_path):
     recipe = replace(TINY, images=160, scenes=8, rate=1e-2)
     first = loss(Detector(32, TINY.widths)(batch_of(recipe, 0)[0]), batch_of(recipe, 0)[1])
-    path = train(recipe, tmp_path, scenes=2)
-    assert path == tmp_path / "detector32.safetensors" and path.stat().st_size < 100_000
-    trained = Training(recipe, tmp_path)
+    paths = train(tmp_path, [recipe, replace(recipe, size=64, images=8)], scenes=2)
+    assert paths == [tmp_path / "detector32.safetensors", tmp_path / "detector64.safetensors"]
+    assert all(path.stat().st_size < 100_000 for path in paths)
+    trained = Training(recipe, tmp_path / "32")
     assert trained.step == trained.steps
     images, target = batch_of(recipe, 0)
     assert loss(trained.average(images), target) < 0.7 * first

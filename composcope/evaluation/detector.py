@@ -8,10 +8,11 @@ the last checkpoint; scenes are a function of their index, so it sees what it wo
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,8 +22,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from composcope.errors import InputError
 from composcope.evaluation.accuracy import FRESH, STILL, errors
-from composcope.evaluation.detect import CELLS, PARTS, Detector, find, peaks
+from composcope.evaluation.detect import CELLS, PARTS, RESOLUTIONS, Detector, find, peaks
+from composcope.evaluation.spoil import spoil
 from composcope.files import locked, whole, write_text
 from composcope.progress import bar
 from composcope.scenes.render import render
@@ -44,7 +47,7 @@ class Recipe:
 
     size: int = 32
     images: int = 200_000
-    scenes: int = 24_000  # different ones; each comes back spoiled in another way
+    scenes: int = 16_000  # different ones; each comes back spoiled in another way
     batch: int = 64
     rate: float = 3e-3
     widths: tuple[int, int, int] = (32, 48, 64)
@@ -99,37 +102,6 @@ def loss(answers: Float[Tensor, "n answers cells cells"], target: Targets) -> Fl
     return heat + F.l1_loss(offset, target.offset) + 0.5 * (what + 0.5 * F.cross_entropy(size, target.size))
 
 
-def spoil(images: Float[Tensor, "n 3 h w"], source: torch.Generator) -> Float[Tensor, "n 3 h w"]:
-    """Light, blur, mottled objects and grainy ground in random strength, each in about half of the images."""
-    n, _, height, width = images.shape
-
-    def some(most: float, channels: int = 1) -> Tensor:
-        drawn = torch.rand(n, 2, 1, 1, generator=source)
-        normal = torch.randn(n, channels, 1, 1, generator=source) if channels > 1 else 1.0
-        return (drawn[:, :1] - 0.5).clamp(min=0) * 2 * most * normal
-
-    def grain(channels: int) -> Tensor:
-        fine = torch.randn(n, channels, height, width, generator=source)
-        return torch.where(torch.rand(n, 1, 1, 1, generator=source) < 0.5, fine, 2 * blurred(fine))
-
-    light = torch.exp(some(0.35, 3).mean(1, keepdim=True) + some(0.08, 3))
-    x = (images - 0.4) * torch.exp(some(0.3, 3).mean(1, keepdim=True)) + 0.4
-    x = x * light
-    ground = F.interpolate(F.avg_pool2d(x, height // 4), (height, width), mode="bilinear")
-    x = x + some(0.6) * (x - ground) * grain(3)  # colours that swim within an object
-    for _ in range(1 if height == 32 else 2):
-        x = torch.lerp(x, blurred(x), some(1.0))
-    x = x + some(0.045) * grain(3)
-    return (x.clamp(0, 1) * 255).round() / 255
-
-
-def blurred(x: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:
-    """A 3x3 binomial blur."""
-    taps = torch.tensor([0.25, 0.5, 0.25])
-    kernel = torch.outer(taps, taps).expand(x.shape[1], 1, 3, 3)
-    return F.conv2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), kernel, groups=x.shape[1])
-
-
 def batch_of(recipe: Recipe, step: int) -> tuple[Float[Tensor, "n 3 h w"], Targets]:
     """Batch number `step`: a function of the recipe and the step alone."""
     scenes, images = rendered(recipe.seed, recipe.size, recipe.batch, step % (recipe.scenes // recipe.batch))
@@ -152,11 +124,14 @@ def pixels(images: np.ndarray) -> Float[Tensor, "n 3 h w"]:
 class Training:
     """The state of a training: network, its average, Adam, and the step; kept in one file of the folder."""
 
-    def __init__(self, recipe: Recipe, folder: Path):
+    def __init__(self, recipe: Recipe, folder: Path, trunk: Detector | None = None):
         torch.manual_seed(recipe.seed)
         self.recipe, self.file, self.step = recipe, folder / "checkpoint.safetensors", 0
         self.net = Detector(recipe.size, recipe.widths)
         self.average = Detector(recipe.size, recipe.widths).eval()
+        if trunk is not None:  # all but the stem, which alone depends on the size of the images
+            kept = {name: value for name, value in trunk.state_dict().items() if not name.startswith("stem")}
+            self.net.load_state_dict(kept, strict=False)
         self.average.load_state_dict(self.net.state_dict())
         self.adam = torch.optim.AdamW(self.net.parameters(), recipe.rate, weight_decay=1e-2)
         if self.file.exists():
@@ -209,21 +184,39 @@ class Training:
         self.adam.load_state_dict({"state": state, "param_groups": self.adam.state_dict()["param_groups"]})
 
 
-def train(recipe: Recipe, folder: Path, out: Path | None = None, scenes: int = 500) -> Path:
-    """Train a detector in `folder`, measure it, and write its weights (by default into the folder as well)."""
+def recipes_of(word: str, changes: Mapping[str, Any]) -> list[Recipe]:
+    """The recipes of `detector` (all sizes) or of one of them, as in `detector32`."""
+    known = {"detector": RESOLUTIONS, **{f"detector{size}": (size,) for size in RESOLUTIONS}}
+    if word not in known:
+        raise InputError(f"there is no detector {word!r}; there are {', '.join(known)}")
+    return [Recipe(size=size, **changes) for size in known[word]]
+
+
+def train(folder: Path, recipes: Sequence[Recipe], scenes: int = 500) -> list[Path]:
+    """Train detectors one after the other, each from the trunk of the one before; measure and write them."""
+    trunk, paths = None, []
     with locked(folder):
-        training = Training(recipe, folder)
-        write_text(folder / "recipe.json", json.dumps(asdict(recipe), indent=2))
-        with bar() as progress:
-            task = progress.add_task("detector", total=training.steps, completed=training.step)
-            smooth = None
-            while training.step < training.steps:
-                value = training.advance()
-                smooth = value if smooth is None else 0.98 * smooth + 0.02 * value
-                progress.update(task, completed=training.step, description=f"detector {recipe.size}: loss {smooth:.3f}")
-                if training.step % 100 == 0 or training.step == training.steps:
-                    training.save()
-        return ship(training.average, recipe, out or folder / f"detector{recipe.size}.safetensors", scenes)
+        for recipe in recipes:
+            training = Training(recipe, folder / str(recipe.size), trunk)
+            write_text(folder / str(recipe.size) / "recipe.json", json.dumps(asdict(recipe), indent=2))
+            finish(training)
+            trunk, path = training.average, folder / f"detector{recipe.size}.safetensors"
+            paths.append(path if path.exists() else ship(trunk, recipe, path, scenes))
+    return paths
+
+
+def finish(training: Training) -> None:
+    """The steps that are left, under a bar; a checkpoint every hundred."""
+    with bar() as progress:
+        task = progress.add_task("detector", total=training.steps, completed=training.step)
+        smooth = None
+        while training.step < training.steps:
+            value = training.advance()
+            smooth = value if smooth is None else 0.98 * smooth + 0.02 * value
+            what = f"detector {training.recipe.size}: loss {smooth:.3f}"
+            progress.update(task, completed=training.step, description=what)
+            if training.step % 100 == 0 or training.step == training.steps:
+                training.save()
 
 
 def ship(net: Detector, recipe: Recipe, path: Path, scenes: int) -> Path:

@@ -1,0 +1,40 @@
+"""Renders are clean and drawn images are not: spoil them alike, so that the detector holds on both.
+
+image -> light, contrast and tint -> colours that swim within objects -> blur -> grain, fine or coarse, everywhere
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+
+def spoil(images: Float[Tensor, "n 3 h w"], source: torch.Generator) -> Float[Tensor, "n 3 h w"]:
+    """Light, blur, mottled objects and grainy ground in random strength, each in about half of the images."""
+    n, _, height, width = images.shape
+
+    def strength(most: float) -> Tensor:  # 0 in half of the images, else uniform up to `most`
+        return (torch.rand(n, 1, 1, 1, generator=source) * 2 - 1).clamp(min=0) * most
+
+    def normal(channels: int) -> Tensor:
+        return torch.randn(n, channels, 1, 1, generator=source)
+
+    def grain() -> Tensor:
+        fine = torch.randn(n, 3, height, width, generator=source)
+        return torch.where(torch.rand(n, 1, 1, 1, generator=source) < 0.5, fine, 2 * blurred(fine))
+
+    x = (images - 0.4) * torch.exp(strength(0.2) * normal(1)) + 0.4
+    x = x * torch.exp(strength(0.2) * normal(1) + strength(0.08) * normal(3))
+    ground = F.interpolate(F.avg_pool2d(x, height // 4), (height, width), mode="bilinear")
+    x = x + strength(0.6) * (x - ground) * grain()
+    for _ in range(1 if height == 32 else 2):
+        x = torch.lerp(x, blurred(x), strength(1.0))
+    x = x + strength(0.045) * grain()
+    return (x.clamp(0, 1) * 255).round() / 255
+
+
+def blurred(x: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:
+    """A 3x3 binomial blur."""
+    taps = torch.tensor([0.25, 0.5, 0.25])
+    kernel = torch.outer(taps, taps).expand(x.shape[1], 1, 3, 3)
+    return F.conv2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), kernel, groups=x.shape[1])
