@@ -4,6 +4,7 @@ camera = argmin over positions that look at the origin of sum_objects |project(3
 """
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,9 +156,8 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[flo
     if seen is None:
         return CAMERA
     points = np.array([(o.x, o.y, o.radius) for o in objects])
-    found = [fitted(points, seen, size) for size in IMAGES]
-    camera, error = min(found, key=lambda pair: pair[1])
-    return camera if error <= PIXELS else CAMERA
+    fits = [camera for camera, error in (fitted(points, seen, size) for size in IMAGES) if error <= PIXELS]
+    return min(fits, key=lambda camera: math.dist(camera, CAMERA), default=CAMERA)  # the jitter is small
 
 
 def fitted(points: np.ndarray, seen: np.ndarray, size: tuple[int, int]) -> tuple[tuple[float, float, float], float]:

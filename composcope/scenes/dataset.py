@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numba
 import numpy as np
@@ -38,6 +38,7 @@ class Batch:
     cond: Float[Tensor, "batch features"]
 
 
+@runtime_checkable
 class Dataset(Protocol):
     """Images start .. start + count - 1 of an endless sequence, whatever was asked for before."""
 

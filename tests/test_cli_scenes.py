@@ -1,0 +1,54 @@
+"""`composcope scenes` as a user runs it: in a process of its own, killed, run again, and asked for nonsense."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from composcope.cli import main; main()", "scenes"]
+
+
+def run(*args):
+    return subprocess.run([*COMMAND, *map(str, args)], capture_output=True, text=True, check=False)
+
+
+def contents(folder):
+    files = (f for f in sorted(folder.rglob("*")) if f.is_file())
+    return {str(f.relative_to(folder)): f.read_bytes() for f in files}
+
+
+def test_killed_and_run_again_gives_the_same_bytes(tmp_path):
+    job = ("--objects", "1-2", "--num", 200, "--size", "64x48", "--seed", 3, "--out")
+    whole = run(*job, tmp_path / "whole")
+    assert whole.returncode == 0, whole.stderr
+    assert whole.stdout.startswith("200 scenes are in")
+    process = subprocess.Popen([*COMMAND, *map(str, job), tmp_path / "killed"], stderr=subprocess.DEVNULL)
+    images = tmp_path / "killed" / "images"
+    while process.poll() is None and not (images.exists() and len(list(images.glob("*.png"))) > 3):
+        pass
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "killed" / "CLEVR_scenes.json").exists()
+    assert run(*job, tmp_path / "killed").returncode == 0
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("--objects", "three"), "--objects 'three' is not like 3 or 1-3"),
+        (("--objects", "3-1"), "not 3-1"),
+        (("--objects", "40", "--num", "2"), "no scene of 40 objects"),
+        (("--size", "0"), "0x0 pixels has no pixels"),
+        (("--size", "12x"), "--size '12x' is not like 128 or 320x240"),
+        (("--num", "-1"), "at least 1, not -1"),
+    ],
+)
+def test_nonsense_gets_one_sentence(args, sentence, tmp_path):
+    done = run(*args, "--out", tmp_path / "new")
+    assert done.returncode == 2
+    assert done.stderr.startswith("composcope: ")
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "new").exists()
