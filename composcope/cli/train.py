@@ -37,7 +37,7 @@ class Args:
     jitter: bool | None = None
     """Whether camera and lamps move from scene to scene."""
     data: str | None = None
-    """Images on disk in place of scenes: an .npz with `images` (uint8 [n, h, w, 3]) or a folder of pictures."""
+    """Images on disk: an .npz with `images` (uint8 [n, h, w, 3]) or a folder of pictures for `images`, else CLEVR."""
     seed: int | None = None
     """Of the first weights, the scenes and the noise."""
     images: int | None = None

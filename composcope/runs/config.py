@@ -28,6 +28,7 @@ class Architecture:
     fold: int = 1  # blocks of fold x fold pixels are channels to the network
     radius: int = 2
     plane: bool = False  # the grid as an input plane beside the label embedding
+    positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Config:
     recipe: Recipe
     objects: tuple[int, int] = (1, 3)
     jitter: bool = False  # of the camera and the lamps
-    data: str | None = None  # images on disk instead of scenes: an .npz or a folder
+    data: str | None = None  # images on disk in place of scenes drawn here
     threads: int | None = None  # None: all there are
 
     def save(self, path: Path) -> None:

@@ -18,7 +18,7 @@ from composcope.errors import InputError
 from composcope.nets.local_unet import LocalUNet
 from composcope.runs.config import Config
 from composcope.runs.model import Model, conditioner_of
-from composcope.scenes.dataset import Stream
+from composcope.scenes.dataset import Folder, Stream
 from composcope.scenes.rules import Rules
 
 MEASURED = 2048  # images from which the pixel constants are measured
@@ -27,17 +27,20 @@ Images = Callable[[int, int], tuple[Float[Tensor, "n 3 height width"], Float[Ten
 
 
 def images_of(config: Config) -> Images:
-    """(position, count) -> images in [-1, 1] and cond."""
-    side = config.architecture.resolution
-    if config.data:
-        return Stored(Path(config.data), side, config.recipe.seed)
+    """(position, count) -> images in [-1, 1] and cond: of scenes drawn here, of CLEVR on disk, or of any pictures."""
+    side, seed, conditioner = config.architecture.resolution, config.recipe.seed, conditioner_of(config)
+    if conditioner is None:
+        if not config.data:
+            raise InputError("a model of images without conditions needs --data, an .npz or a folder of pictures")
+        return Stored(Path(config.data), side, seed)
     rules = Rules(objects=config.objects)
     if not config.jitter:
         rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)
-    stream = Stream(rules, side, conditioner_of(config), config.labels, config.recipe.seed)
+    drawn = Stream(rules, side, conditioner, config.labels, seed)
+    scenes = Folder(config.data, side, conditioner, config.labels, seed) if config.data else drawn
 
     def images(start: int, count: int) -> tuple[Tensor, Tensor]:
-        batch = stream.batch(start, count)
+        batch = scenes.batch(start, count)
         return batch.images, batch.cond
 
     return images

@@ -78,6 +78,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         channels_per_head=a.head,
         fold=a.fold,
         plane=a.plane,
+        positions=a.positions,
     )
     return LocalUNet(unet, patches) if patches else unet
 

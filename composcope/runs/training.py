@@ -45,6 +45,8 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
         numba.set_num_threads(config.threads)
     with locked(folder) if rank == 0 else nullcontext():
         claim(config, folder)
+        for partial in folder.rglob(".*.part") if rank == 0 else ():
+            partial.unlink()  # of a process that was killed while it wrote
         if (folder / "model.safetensors").exists():
             print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)
             return

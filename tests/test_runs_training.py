@@ -1,0 +1,200 @@
+"""Runs from end to end at the smallest scale: every experiment, kills, two processes, what is refused."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+
+from composcope.cli import main
+from composcope.diffusion import checkpoint
+from composcope.errors import InputError
+from composcope.files import locked
+from composcope.report.sheets import sheet
+from composcope.runs import load, model, training
+from composcope.runs.config import EXPERIMENTS, configure
+from composcope.runs.training import reaverage, ship, start
+
+TINY = {"images": 64, "batch": 8, "checkpoint_every": 2, "log_every": 2, "sheet_every": 100, "average_every": 2}
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Constants from fewer images: what is tested does not depend on them."""
+    monkeypatch.setattr("composcope.runs.data.MEASURED", 256)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of eight steps, never interrupted."""
+    folder = tmp_path_factory.mktemp("runs") / "exp2l"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("composcope.runs.data.MEASURED", 256)
+        start(configure("exp2l", "smoke", TINY), folder, lambda images, asked, n: sheet(images, asked, columns=n))
+    return folder
+
+
+@pytest.mark.parametrize("experiment", [name for name in EXPERIMENTS if name not in ("images", "exp2l")])
+def test_every_experiment_trains_and_loads(tmp_path, experiment):
+    start(configure(experiment, "smoke", TINY | {"images": 16}), tmp_path)
+    trained = load(tmp_path)
+    asked = ["red", "red"] if experiment == "color" else [(0.3, 0.3), (0.7, 0.6)]
+    cond = trained.conditioner([asked, []])
+    x0 = trained(torch.randn(2, *trained.shape), torch.tensor([0.5, 2.0]), cond)
+    assert x0.shape == (2, 3, 16, 16) and x0.isfinite().all()
+    assert trained.pixels.decode(x0).dtype == np.uint8
+
+
+def test_a_run_folder_holds_what_it_should(finished):
+    assert (finished / "samples/000000008.png").is_file()
+    with Image.open(finished / "samples/000000008.png") as picture:
+        assert picture.size == (4 * 132 + 4, 7 * 132 + 4)
+    steps = [json.loads(line)["step"] for line in (finished / "log.jsonl").read_text().splitlines()]
+    assert steps == [2, 4, 6, 8]
+    early, late = load(finished, "early"), load(finished, "late")
+    weights = [dict(m.named_parameters()) for m in (early, late, load(finished))]
+    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert all(torch.equal(weights[1][name], weights[2][name]) for name in weights[0])
+    assert late.denoiser.sigma_data > 0.1 and not late.training
+
+
+def test_the_same_command_leaves_a_finished_run_alone(finished, capsys):
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.name != ".lock"}
+    start(configure("exp2l", "smoke", TINY), finished)
+    assert "is finished" in capsys.readouterr().err
+    assert before == {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.name != ".lock"}
+
+
+def test_another_configuration_is_refused_and_names_the_field(finished):
+    with pytest.raises(InputError, match=r"holds another run \(lr = 0.008 there, 0.1 asked for\)"):
+        start(configure("exp2l", "smoke", TINY | {"lr": 0.1}), finished)
+
+
+def test_a_folder_in_use_is_refused(tmp_path):
+    with locked(tmp_path), pytest.raises(InputError, match="in use by another process"):
+        start(configure("exp1", "smoke", TINY), tmp_path)
+    assert not (tmp_path / "config.json").exists()
+
+
+CHILD = """
+import sys
+import composcope.diffusion.train as train
+import composcope.runs.data as data
+from composcope.runs.config import configure
+from composcope.runs.training import start
+data.MEASURED = 256
+rate = train.learning_rate
+def told(recipe, t):
+    print(t // recipe.batch, flush=True)
+    return rate(recipe, t)
+train.learning_rate = told
+start(configure("exp2l", "smoke", eval(sys.argv[2])), sys.argv[1])
+"""
+
+
+def test_killed_at_random_it_ends_bit_for_bit_as_if_it_never_was(tmp_path, finished):
+    """The kill falls anywhere in the step after the one that was told: update, log, averages, checkpoint."""
+    reached = []
+    for _ in range(3):
+        child = subprocess.Popen([sys.executable, "-c", CHILD, tmp_path, str(TINY)], stdout=subprocess.PIPE, text=True)
+        target = random.randrange(1, 8)  # another point each time
+        for line in child.stdout:
+            if int(line) >= target:
+                child.kill()
+                reached.append(int(line))
+                break
+        child.communicate()
+    start(configure("exp2l", "smoke", TINY), tmp_path)
+    assert not list(tmp_path.rglob("*.part"))
+    for name in ("model.safetensors", "snapshots/early.safetensors", "averages/000000006.safetensors"):
+        one, other = load_file(finished / name), load_file(tmp_path / name)
+        assert all(torch.equal(one[key], other[key]) for key in one), f"{name} differs after kills at {reached}"
+
+
+def test_two_processes_give_the_weights_of_one(tmp_path):
+    """Twenty steps under torchrun, gradients exchanged by gloo; only the order of sums differs."""
+    changes = {"images": 320, "batch": 16, "checkpoint_every": 20, "log_every": 20}
+    start(configure("exp1", "smoke", changes), tmp_path / "one")
+    torchrun = [BIN / "torchrun", "--nproc-per-node", "2", "--master-port", "0", "--no-python", BIN / "composcope"]
+    flags = ["--images", "320", "--batch", "16"]
+    command = [*torchrun, "train", "exp1", "--preset", "smoke", "--out", tmp_path / "two", *flags]
+    subprocess.run(command, check=True, capture_output=True)
+    (step, one), (also, two) = (checkpoint.latest(tmp_path / name / "checkpoints") for name in ("one", "two"))
+    assert step == also == 20
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], atol=1e-5, rtol=0, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_unknown_runs_and_snapshots_are_refused(tmp_path, finished):
+    with pytest.raises(InputError, match="there is no run 'nowhere'; it is a run folder or one of"):
+        load("nowhere")
+    with pytest.raises(InputError, match="no snapshot 'last'; the snapshots are early, middle, final"):
+        load(finished, "last")
+    configure("exp1", "smoke").save(tmp_path / "config.json")
+    with pytest.raises(InputError, match="has not come so far"):
+        load(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes((finished / "model.safetensors").read_bytes())
+    with pytest.raises(InputError, match="does not hold the weights of this run"):
+        load(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"not tensors at all")
+    with pytest.raises(InputError, match="does not hold the weights of this run"):
+        load(tmp_path)
+
+
+def test_a_shipped_model_is_the_run_to_half_precision(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(model, "SHIPPED", tmp_path)
+    monkeypatch.setattr(training, "SHIPPED", tmp_path)
+    ship(finished, "exp2l")
+    with pytest.raises(InputError, match="or one of exp2l"):
+        load("exp9")
+    run, shipped = load(finished), load("exp2l")
+    size = [sum(path.stat().st_size for path in folder.rglob("*.safetensors")) for folder in (tmp_path, finished)]
+    assert size[0] < size[1] / 2
+    cond, x = run.conditioner([[(0.5, 0.5)]]), torch.randn(1, *run.shape)
+    difference = shipped(x, torch.ones(1), cond) - run(x, torch.ones(1), cond)
+    assert 0 < difference.abs().max() < 1e-3
+    assert load("exp2l", "early").config == run.config
+
+
+def test_another_width_of_average_comes_from_those_kept(finished):
+    same, wider = reaverage(finished, 0.10), reaverage(finished, 0.15)
+    final = dict(load(finished).named_parameters())
+    for name, weight in same.named_parameters():
+        torch.testing.assert_close(weight, final[name], atol=4e-3, rtol=1e-3)  # the kept ones are in half precision
+    assert any((weight - final[name]).abs().max() > 1e-3 for name, weight in wider.named_parameters())
+
+
+def test_images_on_disk_are_learned_without_conditions(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (40, 20, 20, 3), np.uint8)
+    np.savez(tmp_path / "images.npz", images=images)
+    changes = TINY | {"images": 16, "data": str(tmp_path / "images.npz")}
+    start(configure("images", "smoke", changes), tmp_path / "run")
+    trained = load(tmp_path / "run")
+    assert trained.conditioner is None
+    assert trained(torch.randn(2, 3, 16, 16), torch.ones(2), None).isfinite().all()
+    np.savez(tmp_path / "wrong.npz", pictures=images)
+    with pytest.raises(InputError, match=r"nor an \.npz with `images`"):
+        start(configure("images", "smoke", changes | {"data": str(tmp_path / "wrong.npz")}), tmp_path / "other")
+
+
+def test_the_commands_say_what_is_wrong(finished, tmp_path, monkeypatch, capsys):
+    def said(*words):
+        monkeypatch.setattr(sys, "argv", ["composcope", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert stop.value.code == 2
+        return capsys.readouterr().err
+
+    assert "no experiment 'exp7'" in said("train", "exp7")
+    assert "needs --data" in said("train", "images", "--preset", "smoke", "--out", tmp_path / "x")
+    assert 'is not "u,v u,v ..."' in said("sample", finished, "--locations", "0.5")
+    assert "is not a (u, v)" in said("sample", finished, "--locations", "0.5,7")
+    assert "is not a model of colors" in said("sample", finished, "--colors", "red")
+    assert "there is no run" in said("sample", tmp_path / "missing")
