@@ -1,4 +1,4 @@
-"""Influence on denoisers whose conditions are known to act nowhere, in blocks, or everywhere; states on a known path."""
+"""Influence on denoisers whose conditions are known to act nowhere or in blocks; states on a known path."""
 
 import torch
 
@@ -9,7 +9,7 @@ PLACES = [(0.125, 0.125), (0.875, 0.125), (0.625, 0.875)]
 
 
 class Blocks:
-    """A grid of 4 x 4 cells as cond: a cell asked for is painted, its four channels 1, 2, 3, 4 times the noise level."""
+    """A grid of 4 x 4 cells as cond: a cell asked for is painted, channel c with c times the noise level."""
 
     features = 16
 

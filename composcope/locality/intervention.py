@@ -32,13 +32,17 @@ class Asked:
     sigma: float
     size: tuple[int, int]
 
-    def distances(self, grid: int) -> Float[Tensor, "condition height width"]:
-        """From each condition's place to each pixel's centre, in cells; maximum norm, so neighbourhoods are square."""
+    def offsets(self, grid: int) -> Float[Tensor, "2 condition height width"]:
+        """How far each pixel's centre is from each condition's place, down and across, in cells."""
         height, width = self.size
         u, v = self.conditioner.places(self.parts).to(self.parts).T[..., None, None]
         rows = (torch.arange(height, device=u.device)[:, None] + 0.5) / height
         columns = (torch.arange(width, device=u.device) + 0.5) / width
-        return grid * torch.maximum((rows - v).abs(), (columns - u).abs())
+        return grid * torch.stack(torch.broadcast_tensors((rows - v).abs(), (columns - u).abs()))
+
+    def near(self, radius: Radius, grid: int) -> Bool[Tensor, "condition height width"]:
+        """Neighbourhoods are squares, as the patches of section E.3 are."""
+        return self.offsets(grid).amax(0) < (radius(self.sigma) if callable(radius) else radius)
 
 
 @runtime_checkable
@@ -65,9 +69,10 @@ class Nearest:
         return none_and_singles(len(asked.parts), asked.parts.device)
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
-        far = torch.full(asked.size, cells(self.radius, asked.sigma), device=x0.device)
-        # Beyond the radius the empty set, placed at that distance, is the nearest.
-        nearest = torch.cat([far[None], asked.distances(self.grid)]).argmin(0)
+        away = asked.offsets(self.grid).norm(dim=0)
+        away = away.masked_fill(~asked.near(self.radius, self.grid), torch.inf)
+        nothing = torch.full((1, *asked.size), torch.finfo(away.dtype).max, device=away.device)
+        nearest = torch.cat([nothing, away]).argmin(0)
         return blurred(one_hot(nearest, len(subsets)), self.smooth / self.grid)
 
 
@@ -79,15 +84,18 @@ class Within:
     smooth: float = 0.0
     grid: int = 8
 
-    def members(self, asked: Asked) -> Bool[Tensor, "pixel condition"]:
-        return (asked.distances(self.grid) < cells(self.radius, asked.sigma)).flatten(1).T
+    def different(self, asked: Asked) -> tuple[Subsets, Tensor]:
+        """The different sets, and which of them each pixel has."""
+        members = asked.near(self.radius, self.grid).flatten(1).T
+        # One more column, for all: unique wants something to compare when nothing is asked.
+        sets, which = F.pad(members, (1, 0)).unique(dim=0, return_inverse=True)
+        return sets[:, 1:], which.view(asked.size)
 
     def subsets(self, asked: Asked) -> Subsets:
-        return self.members(asked).unique(dim=0)
+        return self.different(asked)[0]
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
-        which = self.members(asked).unique(dim=0, return_inverse=True)[1].view(asked.size)
-        return blurred(one_hot(which, len(subsets)), self.smooth / self.grid)
+        return blurred(one_hot(self.different(asked)[1], len(subsets)), self.smooth / self.grid)
 
 
 @dataclass(frozen=True)
@@ -220,14 +228,12 @@ class Counted:
         return self.denoiser(x, sigma, cond)
 
 
-def in_turns(denoiser: Denoiser, x: Images, sigma: Sigmas, image: Tensor, cond: Tensor, rows: int) -> Images:
+def in_turns(
+    denoiser: Denoiser, x: Images, sigma: Sigmas, image: Tensor, cond: Tensor, rows: int
+) -> Float[Tensor, "pass channel height width"]:
     """denoiser(x[image], sigma[image], cond), at most `rows` at a time."""
     turns = zip(image.split(rows), cond.split(rows), strict=True)
     return torch.cat([denoiser(x[some], sigma[some], c) for some, c in turns])
-
-
-def cells(radius: Radius, sigma: float) -> float:
-    return radius(sigma) if callable(radius) else radius
 
 
 def none_and_singles(count: int, device: torch.device) -> Subsets:

@@ -1,0 +1,161 @@
+"""Interventions on denoisers whose answer for every condition set is known at every pixel."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from composcope.locality.intervention import (
+    ComposedScores,
+    Counted,
+    LocalConditions,
+    LocalPixels,
+    Nearest,
+    Strongest,
+    Within,
+)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One-hot cells of an 8 x 8 grid."""
+
+    features: int = 64
+
+    def __call__(self, condition_sets, seed=0):
+        return torch.stack([self.left_out(asked)[0] for asked in condition_sets])
+
+    def left_out(self, condition_set, seed=0):
+        parts = torch.eye(64)[[int(v * 8) * 8 + int(u * 8) for u, v in condition_set]]
+        return torch.cat([parts.sum(0)[None], parts.sum(0) - parts])
+
+    def split(self, cond):
+        return torch.eye(64)[cond > 0]
+
+    def places(self, parts):
+        cell = parts.argmax(1)
+        return torch.stack([cell % 8 + 0.5, cell // 8 + 0.5], 1) / 8
+
+
+def code(x, sigma, cond):
+    """Every pixel says which cells were asked: cell j adds j + 1, far or near. The worst of global denoisers."""
+    return torch.zeros_like(x) + (cond @ torch.arange(1.0, 65))[:, None, None, None]
+
+
+X, SIGMA = torch.randn(2, 1, 16, 16), torch.tensor([1.0, 1.0])
+CENTRE = 3 * 8 + 3  # the cell (row 3, column 3): pixels 6 and 7
+BESIDE = 3 * 8 + 5  # two cells to the right: pixels 10 and 11
+COND = torch.eye(64)[[CENTRE, BESIDE]].sum(0)
+
+
+def asked_of_both():
+    return torch.stack([COND, torch.zeros(64)])
+
+
+def test_hard_neighbourhoods_cut_the_image_at_exactly_their_radius():
+    local = LocalConditions(code, Cells(), Nearest(radius=1.5))
+    x0 = local(X, SIGMA, asked_of_both())
+    expected = torch.zeros(16, 16)
+    expected[4:10, 4:9] = CENTRE + 1  # three by three cells, up to the middle between the two places
+    expected[4:10, 9:14] = BESIDE + 1
+    assert torch.equal(x0[0, 0], expected)
+    assert (x0[1] == 0).all()
+
+
+def test_within_a_radius_conditions_add_up_where_they_overlap():
+    x0 = LocalConditions(code, Cells(), Within(radius=1.5))(X, SIGMA, asked_of_both())
+    expected = torch.zeros(16, 16)
+    expected[4:10, 4:10] += CENTRE + 1
+    expected[4:10, 8:14] += BESIDE + 1
+    assert torch.equal(x0[0, 0], expected)
+
+
+def test_passes_are_one_for_each_different_set_and_cost_what_is_counted():
+    for neighbourhoods, passes in ((Nearest(), 3 + 1), (Within(), 4 + 1), (Within(radius=9), 1 + 1)):
+        counted = Counted(code)
+        LocalConditions(counted, Cells(), neighbourhoods)(X, SIGMA, asked_of_both())
+        assert counted.evaluations == passes
+    counted = Counted(code)
+    turns = LocalConditions(counted, Cells(), Within(), rows=2)(X, SIGMA, asked_of_both())
+    assert counted.evaluations == 5
+    assert torch.equal(turns, LocalConditions(code, Cells(), Within())(X, SIGMA, asked_of_both()))
+
+
+def test_a_radius_as_wide_as_the_image_changes_nothing():
+    assert torch.equal(
+        LocalConditions(code, Cells(), Within(radius=9))(X, SIGMA, asked_of_both()), code(X, SIGMA, asked_of_both())
+    )
+
+
+def test_the_radius_may_depend_on_the_noise_level_of_each_image():
+    cond = torch.eye(64)[[CENTRE, CENTRE]]
+    by_noise = LocalConditions(code, Cells(), Nearest(radius=lambda sigma: 0.5 if sigma < 1 else 1.5))
+    x0 = by_noise(X, torch.tensor([2.0, 0.1]), cond)
+    assert ((x0 > 0).sum((1, 2, 3)) == torch.tensor([36, 4])).all()
+
+
+def test_smooth_neighbourhoods_blend_and_keep_the_mean_of_a_constant():
+    smooth = LocalConditions(code, Cells(), Nearest(radius=1.5, smooth=0.5))
+    x0, hard = smooth(X, SIGMA, asked_of_both())[0, 0], LocalConditions(code, Cells())(X, SIGMA, asked_of_both())[0, 0]
+    assert not torch.allclose(x0, hard)
+    assert (x0[6:8, 3:6].diff(dim=1) > 0).all()  # rising over the left border, where it was a step
+    assert torch.allclose(x0[7, 6], torch.tensor(CENTRE + 1.0), rtol=0.05)
+    same = LocalConditions(lambda x, sigma, cond: x, Cells(), Nearest(smooth=0.7))
+    assert torch.allclose(same(X, SIGMA, asked_of_both()), X, atol=1e-5)
+
+
+def test_measured_neighbourhoods_are_where_a_condition_acts():
+    def paint(x, sigma, cond):
+        """A cell asked for is painted two cells above its place, a little of it everywhere."""
+        cells = cond.view(-1, 1, 8, 8).roll(-2, 2)
+        return 5 * cells.repeat_interleave(2, 2).repeat_interleave(2, 3) + 0.1 * cond.sum(1)[:, None, None, None]
+
+    x0 = LocalConditions(paint, Cells(), Strongest(share=0.25))(X, SIGMA, asked_of_both())[0, 0]
+    expected = torch.zeros(16, 16)
+    expected[2:4, 6:8] = expected[2:4, 10:12] = 5.1
+    assert torch.allclose(x0, expected)
+
+
+def test_composed_scores_are_the_sum_of_single_scores_less_the_background():
+    torch.manual_seed(1)
+    effect, ground = torch.randn(64, 1, 16, 16), torch.randn(1, 16, 16)
+
+    def curved(x, sigma, cond):
+        return ground + torch.einsum("bf,fchw->bchw", cond, effect).tanh() + 0.5 * x
+
+    cond = torch.eye(64)[[1, 5, 7]].sum(0)[None]
+    single = [curved(X[:1], SIGMA[:1], torch.eye(64)[[k]]) for k in (1, 5, 7)]
+    none = curved(X[:1], SIGMA[:1], torch.zeros(1, 64))
+    assert torch.allclose(ComposedScores(curved, Cells())(X[:1], SIGMA[:1], cond), sum(single) - 2 * none, atol=1e-5)
+    assert torch.allclose(ComposedScores(curved, Cells())(X[:1], SIGMA[:1], 0 * cond), none)
+    for wrap in (ComposedScores, LocalConditions):
+        assert torch.equal(wrap(lambda x, sigma, cond: -x, Cells())(X, SIGMA, None), -X)
+
+
+@pytest.mark.parametrize("fill", ["noise", "mean"])
+def test_local_pixels_change_a_denoiser_only_beyond_their_radius(fill):
+    weight = torch.randn(1, 1, 5, 5)  # reaches 2 pixels: one cell of an 8 x 8 grid over 16 x 16
+
+    def blur(x, sigma, cond):
+        return torch.nn.functional.conv2d(x, weight, padding=2)
+
+    whole = blur(X, SIGMA, None)
+    assert torch.allclose(LocalPixels(blur, radius=1, fill=fill)(X, SIGMA, None), whole, atol=1e-5)
+    assert not torch.allclose(LocalPixels(blur, radius=0, fill=fill)(X, SIGMA, None), whole, atol=1e-1)
+    counted = Counted(blur)
+    LocalPixels(counted, radius=1, grid=4)(X, SIGMA, None)
+    assert counted.evaluations == 2 * 16
+
+
+def test_what_local_pixels_do_not_see_is_the_mean_or_noise_of_the_level():
+    def total(x, sigma, cond):
+        return torch.zeros_like(x) + x.sum((1, 2, 3), keepdim=True)
+
+    ones = torch.ones(2, 1, 16, 16)
+    assert torch.allclose(LocalPixels(total, 0, fill="mean", mean=2.0)(ones, SIGMA, None), torch.tensor(4 + 252 * 2.0))
+    sums = [
+        LocalPixels(total, 0, fill="noise", seed=s)(ones, torch.tensor([3.0, 3.0]), None)[0, 0, 0, 0]
+        for s in range(200)
+    ]
+    assert torch.stack(sums).std() == pytest.approx(3 * 252**0.5, rel=0.15)
+    assert torch.stack(sums).mean() == pytest.approx(4, abs=4 * 3 * 252**0.5 / 200**0.5)
