@@ -111,7 +111,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path):
 
 
 def test_a_tiny_training_learns_and_ships(tmp_path):
-    recipe = replace(TINY, images=160, scenes=8, rate=1e-2)
+    recipe = replace(TINY, images=160, scenes=8, lr=1e-2)
     first = loss(Detector(32, TINY.widths)(batch_of(recipe, 0)[0]), batch_of(recipe, 0)[1])
     paths = train(tmp_path, [recipe, replace(recipe, size=64, images=8)], scenes=2)
     assert paths == [tmp_path / "detector32.safetensors", tmp_path / "detector64.safetensors"]

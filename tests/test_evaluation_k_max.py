@@ -63,9 +63,10 @@ def test_at_least_k_minus_2_always():
 
 def test_the_tolerance_is_what_a_perfect_drawer_needs():
     error = Error(400, [20] * 13, [0] * 13)
-    tolerance = error.tolerance(error.right, 3, NUM)
+    tolerance = error.tolerance(3, NUM, trained=3)
     rate = binomtest(20, 400).proportion_ci(0.9).high  # two-sided 90 % = one-sided 95 %
     assert binom.cdf(round(tolerance * NUM), NUM, rate) >= 0.99 > binom.cdf(round(tolerance * NUM) - 1, NUM, rate)
+    assert error.tolerance(4, NUM, trained=3) < tolerance  # beyond what was trained, `near` decides
     misses = round(tolerance * NUM)
     for wrong, value in ((misses, 3), (misses + 1, 0)):
         drawer = lambda K, i, wrong=wrong: Outcome(K, K - (i < wrong), 0)  # noqa: E731
@@ -73,7 +74,7 @@ def test_the_tolerance_is_what_a_perfect_drawer_needs():
 
 
 def test_no_tolerance_of_a_hopeless_detector_is_above_one():
-    assert Error(10, [10], [10]).tolerance([10], 0, 8) == 1.0
+    assert Error(10, [10], [10]).tolerance(0, 8, trained=3) == 1.0
 
 
 def test_wilson_is_scipys():

@@ -157,13 +157,16 @@ def verdicts(subject: Subject, judged: Mapping[int, Judged]) -> list[Row]:
     some = next(iter(judged.values()))
     error = Error.of(load_detector(nearest(*some.images.shape[1:3]))[1], subject.how)
     rows = []
+    for K in (K for K in outcomes if K > 0):
+        value = error.tolerance(K, len(outcomes[K]), subject.trained)
+        rows.append(Row("length/tolerance", subject.name, value, {**subject.setting, "K": K}))
     for name, rule in (("paper", paper_rule(subject.trained, error)), ("strict", strict_rule)):
         found = k_max(outcomes, rule, subject.extras)
         paper = subject.k_max if name == "paper" else None
         setting = dict(subject.setting)
         rows.append(Row(f"length/k_max_{name}", subject.name, found.value, setting, None, found.low, found.high, paper))
         extra = [o.extra for K, of_K in outcomes.items() if 0 < K <= max(found.value, 1) for o in of_K]
-        rows.append(Row(f"length/k_max_{name}_extra", subject.name, f"+({usual(extra)})", setting))
+        rows.append(Row(f"length/k_max_{name}_extra", subject.name, f"+({usual(extra or [0])})", setting))
     if 0 in outcomes:
         drawn = usual([o.drawn for o in outcomes[0]])
         rows.append(Row("length/none_asked", subject.name, drawn, dict(subject.setting), paper=subject.none_asked))

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from composcope.evaluation.detector import recipes_of
+from composcope.evaluation.detector import train as train_detectors
 from composcope.report.sheets import sheet
 from composcope.runs.config import Config, configure
 from composcope.runs.training import ship, start
@@ -21,7 +23,8 @@ class Args:
     """
 
     experiment: Annotated[str, tyro.conf.Positional]
-    """exp1, exp2, exp3, exp2l, exp3l, color, or images (with --data)."""
+    """exp1, exp2, exp3, exp2l, exp3l, color, or images (with --data); or detector, or detector32, 64, 128 alone
+    (with --out, --images, --batch, --lr, --seed)."""
     preset: str = "laptop"
     """smoke, laptop, small (one GPU) or paper."""
     out: Path | None = None
@@ -83,7 +86,20 @@ def config_of(args: Args) -> Config:
     )
 
 
+def detectors(args: Args) -> None:
+    """Train what `composcope evaluate` counts with; its weights belong in composcope/models."""
+    changes = {name: getattr(args, name) for name in ("images", "batch", "lr", "seed")}
+    recipes = recipes_of(args.experiment, {name: value for name, value in changes.items() if value is not None})
+    if args.dry_run:
+        print(*recipes, sep="\n")
+        return
+    print(*train_detectors(args.out or Path("runs/detector"), recipes), sep="\n")
+
+
 def main(args: Args) -> None:
+    if args.experiment.startswith("detector"):
+        detectors(args)
+        return
     config = config_of(args)
     if args.dry_run:
         print(config.json())

@@ -49,7 +49,7 @@ class Recipe:
     images: int = 200_000
     scenes: int = 16_000  # different ones; each comes back spoiled in another way
     batch: int = 64
-    rate: float = 3e-3
+    lr: float = 3e-3
     widths: tuple[int, int, int] = (32, 48, 64)
     seed: int = 0
 
@@ -133,7 +133,7 @@ class Training:
             kept = {name: value for name, value in trunk.state_dict().items() if not name.startswith("stem")}
             self.net.load_state_dict(kept, strict=False)
         self.average.load_state_dict(self.net.state_dict())
-        self.adam = torch.optim.AdamW(self.net.parameters(), recipe.rate, weight_decay=1e-2)
+        self.adam = torch.optim.AdamW(self.net.parameters(), recipe.lr, weight_decay=1e-2)
         if self.file.exists():
             self.resume()
 
@@ -144,7 +144,7 @@ class Training:
     def advance(self) -> float:
         """One step; the rate warms up over 100 and then falls to zero as a cosine does."""
         done = self.step / self.steps
-        rate = self.recipe.rate * min((self.step + 1) / 100, 1) * (1 + math.cos(math.pi * done)) / 2
+        rate = self.recipe.lr * min((self.step + 1) / 100, 1) * (1 + math.cos(math.pi * done)) / 2
         for group in self.adam.param_groups:
             group["lr"] = rate
         images, target = batch_of(self.recipe, self.step)
@@ -192,7 +192,7 @@ def recipes_of(word: str, changes: Mapping[str, Any]) -> list[Recipe]:
     return [Recipe(size=size, **changes) for size in known[word]]
 
 
-def train(folder: Path, recipes: Sequence[Recipe], scenes: int = 500) -> list[Path]:
+def train(folder: Path, recipes: Sequence[Recipe], scenes: int = 300) -> list[Path]:
     """Train detectors one after the other, each from the trunk of the one before; measure and write them."""
     trunk, paths = None, []
     with locked(folder):

@@ -48,10 +48,11 @@ class Error:
         """As measured when the detector was made, at `asked` places ("paper", "random") or for "colors"."""
         return Error(**about["errors"][asked])
 
-    def tolerance(self, misjudged: Sequence[int], K: int, images: int) -> float:
-        """The share of `images` that may fail at K and the drawer still be perfect: more would, at the detector's
-        error rate (its upper 95 % bound, Clopper and Pearson 1934), happen once in a hundred evaluations."""
-        wrong = misjudged[K]
+    def tolerance(self, K: int, images: int, trained: int) -> float:
+        """The share of `images` that a perfect drawer may fail at K, as not `right` up to `trained` objects, as not
+        `near` beyond: more would, at the detector's error rate (its upper 95 % bound, Clopper and Pearson 1934), happen
+        once in a hundred evaluations."""
+        wrong = (self.right if K <= trained else self.near)[K]  # noqa: SIM300 (as the paper writes it)
         rate = beta.ppf(0.95, wrong + 1, self.scenes - wrong) if wrong < self.scenes else 1.0
         return float(binom.ppf(0.99, images, rate) / images)
 
@@ -62,9 +63,10 @@ def paper_rule(trained: int, error: Error) -> Rule:
     locations". N is `trained`. "Exactly" and "at least" are read up to the detector's own error."""
 
     def succeeds(K: int, right: Shares, near: Shares, images: int) -> Bool[np.ndarray, " times"]:
-        if K <= trained:  # noqa: SIM300 (as the paper writes it)
-            return right >= 1 - error.tolerance(error.right, K, images) - 1e-9
-        return (near >= 1 - error.tolerance(error.near, K, images) - 1e-9) & (right > 0.25)
+        needed = 1 - error.tolerance(K, images, trained) - 1e-9
+        if K <= trained:  # noqa: SIM300
+            return right >= needed
+        return (near >= needed) & (right > 0.25)
 
     return succeeds
 

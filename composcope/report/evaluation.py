@@ -18,18 +18,19 @@ COLUMNS = {
     "extra": "extra",
     "merged": "merged",
     "count_error": "count error",
+    "tolerance": "detector's share",
 }
-SHARES = ("exact", "complete")  # the others are objects an image
+SHARES = ("exact", "complete", "tolerance")  # the others are objects an image
 
 
 def cell(row: Row) -> str:
     share = row.claim.removeprefix("length/") in SHARES
-    value, low, high = (float(x or 0) for x in (row.value, row.low, row.high))
-    return f"{value:.0%} [dim]{low:.0%}-{high:.0%}[/dim]" if share else f"{value:.2f}"
+    interval = "" if row.low is None or not share else f" [dim]{row.low:.0%}-{row.high:.0%}[/dim]"
+    return (f"{row.value:.0%}" if share else f"{row.value:.2f}") + interval
 
 
 def table(rows: Sequence[Row], title: str) -> Table:
-    """One line for each K: shares of images with their 95 % interval, then objects an image."""
+    """A line for each K: shares of images, objects an image, and the failures the detector's own error may explain."""
     shown = Table("K", *COLUMNS.values(), title=title)
     by_place = {(row.setting.get("K"), row.claim): row for row in rows}
     for K in sorted({row.setting["K"] for row in rows if "K" in row.setting}):
