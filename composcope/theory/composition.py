@@ -158,7 +158,8 @@ def objects(side: int, width: float = 0.1) -> Composition:
 def random_composition(seed: int, factorised: bool = True, pixels: int = 7, count: int = 3) -> Composition:
     """Random blocks, mixtures and background; `factorised` is the condition Lemma 1 silently uses."""
     generator = torch.Generator().manual_seed(seed)
-    block_of = torch.randint(-1, count, (pixels,), generator=generator).tolist()
+    free = torch.randint(-1, count, (pixels - count,), generator=generator)  # -1: background
+    block_of = torch.cat([torch.arange(count), free])[torch.randperm(pixels, generator=generator)].tolist()
     blocks = tuple(tuple(i for i in range(pixels) if block_of[i] == j) for j in range(count))
     empty = _random_mixture(pixels, generator)
     if factorised:

@@ -52,3 +52,20 @@ def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
     ways = torch.stack([p.given(frozenset({j})).mean - mu_b for j in range(len(p.blocks))])
     unit = torch.nn.functional.normalize(ways, dim=1)
     return unit @ unit.T
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """Conditions that move one pixel each, while all pixels stay correlated: equation 3 holds, and it is no CPC."""
+
+    rho: float
+    n: int = 3
+
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        return tuple((i,) for i in range(self.n))
+
+    def given(self, J: Asked) -> Mixture:
+        mean = torch.tensor([[float(i in J) for i in range(self.n)]], dtype=torch.float64)
+        cov = self.rho * torch.ones(1, self.n, self.n).double() + (1 - self.rho) * torch.eye(self.n).double()
+        return Mixture(torch.ones(1).double(), mean, cov)

@@ -9,6 +9,7 @@ Gaussians the suprema of Definition 3 are infinite; signs, whose influence is bo
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import torch
@@ -47,19 +48,18 @@ class Coupled:
         return mixture((self.signs + lift).tolist(), WIDTH, self.chances(J).tolist())
 
     def revealed(self, pixel: int, J: Asked) -> list[Mixture]:
-        """p(x_pixel | c_J, the signs of all other pixels), for every choice of those signs.
+        """p(x_pixel | c_J, signs of all other pixels), for the signs that make this one's + least and most likely.
 
-        A far-away x_{M^c} reveals its signs, noise or not, and p(x_pixel | x_{M^c}) is a mixture of these. KL is
-        convex in either argument, so its supremum over x_{M^c} is its largest value over this list.
+        A far-away x_{M^c} reveals its signs, noise or not, and every p(x_pixel | x_{M^c}) lies between these two. KL is
+        convex in either argument, so its supremum over x_{M^c} is its value at one of them.
         """
-        others = [i for i in range(self.n) if i != pixel]
-        chances, centre = self.chances(J), LIFT * (pixel - 1 in J)
-        up = self.signs[:, pixel] > 0
-        pairs = zip(chances[~up].tolist(), chances[up].tolist(), strict=True)  # same order of the others' signs in both
-        assert torch.equal(self.signs[up][:, others], self.signs[~up][:, others])
-        return [mixture([[centre - 1], [centre + 1]], WIDTH, pair) for pair in pairs]
+        up, chances, centre = self.signs[:, pixel] > 0, self.chances(J), LIFT * (pixel - 1 in J)
+        plus = chances[up] / (chances[up] + chances[~up])  # both in the same order of the others' signs
+        shares = [plus.min().item(), plus.max().item()]
+        return [mixture([[centre - 1], [centre + 1]], WIDTH, [1 - share, share]) for share in shares]
 
 
+@lru_cache(maxsize=64)
 def errors(p: Coupled, sigma: float, as_in_lemma_3: bool = False) -> list[tuple[float, float]]:
     """(eps~_i, eps_i) of Definition 3 for every pixel i, at noise sigma; the background's eps_b is in both.
 

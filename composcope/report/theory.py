@@ -1,0 +1,165 @@
+"""How the theory is shown: a table of claims, and a figure for each study, drawn from its curves (plain lists)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.table import Column, Table
+
+from composcope.results import Row
+
+Curves = Mapping[str, Any]
+
+
+def table(rows: Sequence[Row], title: str) -> Table:
+    shown = Table(Column("claim", no_wrap=True), "", "predicted", "measured", "holds", title=title)
+    for row in rows:
+        at = row.setting
+        tolerance = f" ± {at['tolerance']:.3g}" if at["tolerance"] else ""
+        interval = "" if row.low is None else f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]"
+        verdict = "[green]yes[/green]" if at["holds"] else "[bold red]no[/bold red]"
+        rule = "" if at["rule"] == "=" else f"{at['rule']} "
+        shown.add_row(
+            row.claim, at["says"], f"{rule}{at['predicted']:.3g}{tolerance}", f"{row.value:.3g}{interval}", verdict
+        )
+    return shown
+
+
+def panels(*titles: str, height: float = 3.2) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(4.2 * len(titles), height), layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(1, len(titles))))
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set_title(title, fontsize=9)
+    return figure, axes
+
+
+def labelled(axis: Axes, x: str, y: str, legend: bool = True) -> None:
+    axis.set(xlabel=x, ylabel=y)
+    if legend:
+        axis.legend(fontsize=7, frameon=False)
+
+
+def lemma_1(curves: Curves) -> Figure:
+    figure, (axis,) = panels(
+        "Lemma 1 as printed: Definition 2 holds for every correlation,\nthe LCS is the score only at 0"
+    )
+    for sigma, gap in curves["gap"].items():
+        axis.plot(curves["rho"], gap, "o-", label=f"noise {sigma:g}")
+    axis.set_yscale("symlog", linthresh=1e-3)
+    labelled(axis, "correlation of two blocks in p(x | nothing)", "largest |LCS - score|")
+    return figure
+
+
+def length(curves: Curves) -> Figure:
+    figure, (axis, grid) = panels("objects drawn by the LCS read off pairs", "one draw for each K = 0..9")
+    asked, drawn = np.array(curves["asked"]), np.array(curves["drawn"])
+    scatter = np.linspace(-0.15, 0.15, len(asked))
+    axis.plot([0, 9], [0, 9], color="0.8")
+    axis.axvline(2, color="0.6", linestyle=":", label="all that was seen: K = 2")
+    axis.plot(asked + scatter, drawn, ".", alpha=0.4)
+    labelled(axis, "K asked for", "objects drawn")
+    strip(grid, np.asarray(curves["images"]), columns=5)
+    return figure
+
+
+def strip(axis: Axes, images: np.ndarray, columns: int) -> None:
+    """Images in rows of `columns`, a blank pixel between them."""
+    padded = np.pad(images, ((0, -len(images) % columns), (0, 1), (0, 1)), constant_values=np.nan)
+    rows = [np.concatenate(list(row), axis=1) for row in padded.reshape(-1, columns, *padded.shape[1:])]
+    axis.imshow(np.concatenate(rows), cmap="RdBu_r", vmin=-1.2, vmax=1.2)
+    axis.set_axis_off()
+
+
+def relaxation(curves: Curves) -> Figure:
+    figure, (left, middle, right) = panels(
+        "Lemma 2 against coupling", "Lemma 2 against noise", "sup-KL in its two orders"
+    )
+    for axis, name, by in ((left, "epsilon", "by_epsilon"), (middle, "sigma", "by_noise")):
+        value, error, bound = np.array(curves[by]).T
+        axis.errorbar(curves[name], value, 1.96 * error, fmt="o-", label="KL(truth || LCS)")
+        axis.plot(curves[name], bound, "s--", label="bound")
+        axis.set_yscale("log")
+        labelled(axis, "coupling epsilon" if name == "epsilon" else "noise sigma, epsilon = 0.3", "nats")
+    left.set_xscale("log")
+    right.plot(curves["sigma"], curves["definition_3"], "o-", label="Definition 3: KL(cond. || marg.)")
+    right.plot(curves["sigma"], curves["lemma_3"], "s-", label="Lemma 3: KL(marg. || cond.)")
+    labelled(right, "noise sigma", "sum of suprema, nats")
+    return figure
+
+
+def feature_space(curves: Curves) -> Figure:
+    figure, (axis,) = panels("Claim 2 says this falls with noise; for A(x) = 2x it rises")
+    axis.plot(curves["t"], curves["doubled"], "o-", label="A(x) = 2x")
+    axis.plot(curves["t"], curves["turned"], "s-", label="orthogonal A")
+    axis.set_xscale("symlog", linthresh=0.25)
+    labelled(axis, "noise t", "KL(N_t[A#p] || A#N_t[p])")
+    return figure
+
+
+def projective(curves: Curves) -> Figure:
+    figure, axes = panels(*(f"background: {name}" for name in curves), height=2.4)
+    for axis, values in zip(axes, curves.values(), strict=True):
+        axis.bar(range(8), values, color=["C0" if i % 2 == 0 else "0.7" for i in range(8)])
+        axis.axhline(1, color="0.6", linestyle=":")
+        axis.set_ylim(-0.2, 1.2)
+        labelled(axis, "object (blue: asked for)", "mean of the draws", legend=False)
+    return figure
+
+
+def machines(curves: Curves) -> Figure:
+    names = {
+        "ideal": "ideal: memorises",
+        "local": "local: ignores what is asked",
+        "ours": "local conditional: composes",
+    }
+    figure, axes = panels("trained on 1 or 2 objects", *names.values(), height=3)
+    for name, found in curves["found"].items():
+        axes[0].plot(found, "o-", label=name, alpha=0.7)
+    labelled(axes[0], "K asked for", "objects drawn")
+    for axis, name in zip(axes[1:], names, strict=True):
+        strip(axis, curves["images"][name], columns=6)
+    return figure
+
+
+def dynamics(curves: Curves) -> Figure:
+    figure, (axis,) = panels("entries of W = U U^T, mu = (1, 1.5): growth, suppression, next concept")
+    for index, entry in enumerate(np.array(curves["W"]).T):
+        row, col = divmod(index, 3)
+        if row <= col:
+            axis.plot(curves["time"], entry, "-" if row == col else "--", label=f"w_{row + 1}{col + 1}")
+    labelled(axis, "time", "entry")
+    return figure
+
+
+def swing_by(curves: Curves) -> Figure:
+    names = list(curves["loss"])
+    figure = Figure(figsize=(13, 8), layout="constrained")
+    for axis, name in zip(figure.subplots(4, 4).flat, names, strict=False):
+        climbs = np.array(curves["climb"][name])
+        axis.set_title(f"{name}: {(climbs > 1e-3).mean():.0%} of {len(climbs)} seeds", fontsize=8)
+        for loss, climb in zip(curves["loss"][name], climbs, strict=False):
+            axis.plot(np.linspace(0, 1, len(loss)), loss, color="C3" if climb > 1e-3 else "0.7", lw=0.7)
+        axis.set_yscale("log")
+        axis.set_ylim(1e-4, 4)
+        axis.tick_params(labelsize=6)
+    figure.supxlabel("training (share of the run)", fontsize=9)
+    figure.supylabel("loss at the unseen corner / its first value; red: Swing-by; the first 30 seeds", fontsize=9)
+    return figure
+
+
+def failure(curves: Curves) -> Figure:
+    figure, axes = panels("Fig. 10's data, published step W + eta V(W)", "the same starts, gradient descent on U")
+    for axis, name in zip(axes, ("published", "descent"), strict=True):
+        for run in curves[name]:
+            axis.plot(np.linspace(0, 400, len(run)), np.clip(run, -2, 2), lw=0.8)
+        labelled(axis, "time", "w_11, cut at -2 and 2", legend=False)
+        axis.set_ylim(-2.1, 2.1)
+    return figure
+
+
+FIGURES: dict[str, Callable[[Curves], Figure]] = {
+    figure.__name__: figure
+    for figure in (lemma_1, length, relaxation, feature_space, projective, machines, dynamics, swing_by, failure)
+}

@@ -1,0 +1,314 @@
+"""The claims of the paper as numbers: each is measured on an exact toy and compared with what was predicted for it.
+
+    claim | predicted | measured | holds        holds: measured =, <= or >= predicted, within a tolerance set beforehand
+
+A study measures claims that belong together and keeps the curves its figure is drawn from.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import chain, combinations, pairwise
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from composcope.diffusion.sample import noise_levels, sample
+from composcope.theory.composition import (
+    NOTHING,
+    Asked,
+    Composition,
+    ScoreDenoiser,
+    all_subsets,
+    induced,
+    learn_from_pairs,
+    line_integral,
+    local,
+    local_score,
+    objects,
+    projective_score,
+    random_composition,
+)
+from composcope.theory.feature_space import (
+    Correlated,
+    FeatureComposition,
+    cosines,
+    orders_of_noising,
+    pixel_score,
+)
+from composcope.theory.mixture import Mixture, blend, gaussian, kl, kl_gaussian, kl_line, mixture
+from composcope.theory.relaxation import Coupled, bound, errors, gaussian_conditional_kl, kl_slope
+from composcope.theory.score_machine import score_machine
+from composcope.theory.sim import wilson
+
+
+Rule = Literal["=", "<=", ">="]
+
+
+@dataclass(frozen=True)
+class Claim:
+    name: str
+    says: str  # in one line, with its source
+    predicted: float
+    measured: float
+    tolerance: float = 0.0
+    rule: Rule = "="
+    low: float | None = None  # 95 % interval of what was measured
+    high: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Equality asks whether the interval reaches what was predicted; the inequalities judge the value itself."""
+        if self.rule == "=":
+            low = self.measured if self.low is None else self.low
+            high = self.measured if self.high is None else self.high
+            return low <= self.predicted + self.tolerance and high >= self.predicted - self.tolerance
+        gap = self.measured - self.predicted
+        return gap <= self.tolerance if self.rule == "<=" else gap >= -self.tolerance
+
+
+@dataclass(frozen=True)
+class Study:
+    claims: list[Claim]
+    curves: dict[str, Any] = field(default_factory=dict)
+
+
+def frequency(name: str, says: str, predicted: float, hits: Tensor, rule: Rule = "=") -> Claim:
+    """A share of trials with its Wilson interval."""
+    low, high = wilson(int(hits.sum()), len(hits))
+    return Claim(name, says, predicted, hits.double().mean().item(), 0.0, rule, low, high)
+
+
+def average(name: str, says: str, predicted: float, values: Tensor, tolerance: float, rule: Rule = "=") -> Claim:
+    """A mean over samples with its normal interval."""
+    mean, half = values.double().mean().item(), 1.96 * values.double().std().item() / len(values) ** 0.5
+    return Claim(name, says, predicted, mean, tolerance, rule, mean - half, mean + half)
+
+
+def points(n: int, sigma: float, count: int = 20) -> Tensor:
+    return (1 + sigma) * torch.randn(count, n, generator=torch.Generator().manual_seed(n), dtype=torch.float64)
+
+
+def lcs_gap(p: Composition, sigma: float, J: Asked) -> float:
+    x = points(p.n, sigma)
+    return (local_score(p, x, sigma, J) - p.given(J).score(x, sigma)).abs().max().item()
+
+
+def lemma_1() -> Study:
+    sigmas, sets = (0.0, 0.2, 1.0, 10.0), all_subsets(3)
+    exact = max(lcs_gap(random_composition(seed), s, J) for seed in range(10) for s in sigmas for J in sets)
+    loose = [random_composition(seed, factorised=False) for seed in range(10)]
+    printed = max(lcs_gap(p, s, J) for p in loose for s in sigmas for J in sets)
+    rhos = [0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9]
+    by_rho = {s: [lcs_gap(correlated_background(rho), s, NOTHING) for rho in rhos] for s in (0.0, 1.0, 3.0)}
+    return Study(
+        [
+            Claim("lemma1/cpc_to_lcs", "Lemma 1: the LCS is the score of a CPC, p(.|0) factorised", 0, exact, 1e-10),
+            Claim("lemma1/lcs_to_cpc", "converse: an LCS integrates to a CPC", 0, converse_gap(), 1e-9),
+            Claim("lemma1/as_printed", "Lemma 1 for every CPC of Definition 2, as printed", 0, printed, 1e-10),
+        ],
+        {"rho": rhos, "gap": by_rho},
+    )
+
+
+def correlated_background(rho: float) -> Composition:
+    """Two one-pixel blocks whose p(. | nothing) is correlated: Definition 2 holds for every rho."""
+    cov = torch.tensor([[[1.0, rho], [rho, 1.0]]], dtype=torch.float64)
+    empty = Mixture(torch.ones(1).double(), torch.zeros(1, 2).double(), cov)
+    return Composition(empty, ((0,), (1,)), (gaussian([2.0], 0.5),) * 2)
+
+
+def converse_gap() -> float:
+    """Of a conditional that is no CPC: its LCS against the gradient of the product of what the LCS reads."""
+    p, worst = Coupled(0.8), 0.0
+    for J in all_subsets(3):
+        x, phat = points(p.n, 0.5), induced(p, J)
+        gap = phat.log_density(x, 0.5) - phat.log_density(0 * x, 0.5) - line_integral(p, x, 0.5, J)
+        worst = max(worst, gap.abs().max().item())
+    return worst
+
+
+def length() -> Study:
+    """The LCS read off pairs alone draws K objects for every K; places are asked for at random."""
+    truth, each = objects(side=3), 20
+    order = torch.rand(40, 9, generator=torch.Generator().manual_seed(0)).argsort(1).argsort(1)
+    cond = (order < torch.arange(40)[:, None] // 4).float().repeat_interleave(each // 4, 0)
+    drawn = sample(local(learn_from_pairs(truth)), range(len(cond)), (1, 6, 6), cond, noise_levels(12)).flatten(1)
+    there = torch.stack([drawn[:, list(block)].mean(1).abs() > 0.5 for block in truth.blocks], 1)
+    right = (there == cond.bool()).all(1)
+    says = "K = 0..9 objects at the places asked for, after pairs only"
+    return Study(
+        [frequency("lemma1/length", says, 1.0, right)],
+        {"asked": cond.sum(1).tolist(), "drawn": there.sum(1).tolist(), "images": drawn[::each].view(-1, 6, 6).numpy()},
+    )
+
+
+def relaxation() -> Study:
+    epsilons, sigmas, sets = (0.01, 0.03, 0.1, 0.3, 1.0), (0.0, 0.5, 1.0, 2.0, 5.0), all_subsets(3)
+    J, worst = frozenset({0, 2}), 0.0
+    against_epsilon: list[tuple[float, ...]] = []
+    against_noise: list[tuple[float, ...]] = []
+    for epsilon, sigma in [*((e, 0.0) for e in epsilons), *((0.3, s) for s in sigmas)]:
+        p, of = Coupled(epsilon), errors(Coupled(epsilon), sigma)
+        values = {K: kl(p.given(K), induced(p, K), sigma) for K in sets}
+        worst = max(worst, *((value + 3 * error) / bound(of, K) for K, (value, error) in values.items()))
+        curve = against_epsilon if len(against_epsilon) < len(epsilons) else against_noise
+        curve.append((*values[J], bound(of, J)))
+    (first, *_), (last, *_) = against_epsilon[0], against_epsilon[2]
+    slope = torch.tensor(last / first).log10().item()  # epsilon grows tenfold between them
+    far = torch.tensor(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)).log10().item() / 2
+    ours, theirs = [[bound(errors(Coupled(0.3), s, swap), J) for s in sigmas] for swap in (False, True)]
+    return Study(
+        [
+            Claim("lemma2/bound", "Lemma 2: KL(truth || LCS) / bound, largest (+3 std. err.)", 1, worst, 0, "<="),
+            Claim("lemma2/order", "our prediction: the KL grows as epsilon^2", 2, slope, 0.1),
+            Claim("definition3/finite", "errors stay finite for correlated Gaussians (growth in y)", 0, far, 0.01),
+            Claim(
+                "lemma3/decreasing", "Lemma 3: largest step up of its sup-KL with noise", 0, step_up(theirs), 0, "<="
+            ),
+            Claim("lemma3/repaired", "Lemma 3 in Definition 3's order of the KL", 0, step_up(ours), 0, "<="),
+            Claim("lemma3/same_order", "both orders are one quantity (ratio, noise 0)", 1, theirs[0] / ours[0], 0.01),
+            claim_1(),
+        ],
+        {
+            "epsilon": list(epsilons),
+            "by_epsilon": against_epsilon,
+            "sigma": list(sigmas),
+            "by_noise": against_noise,
+            "definition_3": ours,
+            "lemma_3": theirs,
+        },
+    )
+
+
+def step_up(values: list[float]) -> float:
+    return max(later - earlier for earlier, later in pairwise(values))
+
+
+def claim_1() -> Claim:
+    p, q = mixture([[-1.0], [1.0]], 0.4, [1, 3]), mixture([[0.0], [2.0]], 0.6)
+    gaps = []
+    for t in (0.2, 0.5, 1.0, 2.0, 5.0):
+        difference = (kl_line(p, q, t * 1.0001) - kl_line(p, q, t * 0.9999)) / (0.0002 * t)
+        gaps.append(abs(kl_slope(p, q, t) / difference - 1))
+    return Claim("claim1/derivative", "Claim 1: formula against finite differences (relative)", 0, max(gaps), 1e-5)
+
+
+def feature_space() -> Study:
+    base = random_composition(5)
+    A = torch.randn(7, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    turn = torch.linalg.qr(A)[0]
+    maps = {name: FeatureComposition(base, map) for name, map in (("turned", turn), ("sheared", A))}
+    x, sets, off = points(7, 0.4), all_subsets(3), ~torch.eye(3, dtype=torch.bool)
+
+    def f_lcs(p: FeatureComposition, J: Asked) -> Tensor:
+        return local_score(p.features, x, 0.4, J) - p.given(J).pushforward(p.A).score(x, 0.4)
+
+    def through_pixels(p: FeatureComposition, J: Asked) -> Tensor:
+        return pixel_score(p, x, 0.4, J) - p.given(J).score(x, 0.4)
+
+    def worst(gap: Callable[[FeatureComposition, Asked], Tensor], *names: str) -> float:
+        return max(gap(maps[name], J).abs().max().item() for name in names for J in sets)
+
+    ts = [0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0]
+    double = torch.tensor([[2.0]], dtype=torch.float64)
+    apart = [kl_gaussian(*orders_of_noising(gaussian([0.0], 1.0), double, t)) for t in ts]
+    tilted = Mixture(torch.ones(1).double(), torch.zeros(1, 7).double(), (A @ A.T + torch.eye(7).double())[None])
+    turned = [abs(kl_gaussian(*orders_of_noising(tilted, turn, t))) for t in ts]
+    cos = max(cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
+    like = Correlated(0.5)
+    gap = (local_score(like, x[:, :3], 0.4, NOTHING) - like.given(NOTHING).score(x[:, :3], 0.4)).abs().max().item()
+    fooled = gap if cosines(like)[off].abs().max() < 1e-12 else 0.0
+    return Study(
+        [
+            Claim("corollary1/f_lcs", "Corollary 1: F-LCS = score of A#p", 0, worst(f_lcs, *maps), 1e-9),
+            Claim("feature/turned", "orthogonal A: pixel score through A^T", 0, worst(through_pixels, "turned"), 1e-9),
+            Claim("feature/sheared", "other A: the same is off by", 0.1, worst(through_pixels, "sheared"), 0, ">="),
+            Claim("feature/commutes", "orthogonal A commutes with noise (KL)", 0, max(turned), 1e-10),
+            Claim("claim2/decreasing", "Claim 2: largest step up of the KL, A(x) = 2x", 0, step_up(apart), 0, "<="),
+            Claim("claim2/limit", "our closed form for A(x) = 2x: KL at t = 50", 0.318, apart[-1], 5e-4),
+            Claim("equation3/necessary", "CPC: largest |cosine| between mu_i - mu_b", 0, cos, 1e-10),
+            Claim("equation3/not_sufficient", "cosines 0, not a CPC: LCS is off by", 0.1, fooled, 0, ">="),
+        ],
+        {"t": ts, "doubled": apart, "turned": turned},
+    )
+
+
+def projective() -> Study:
+    """Explicit composition of four of eight one-object scores (Bradley et al. 2025; their Fig. 12 is such a toy).
+
+    Backgrounds: nothing at all; Bayes (one object anywhere); clutter (every object or not, independently); a crowd
+    (1 to 5 objects, so that one object's presence says something about the others).
+    """
+    asked, width = [0, 2, 4, 6], 0.1
+
+    def show(sets: Iterable[Iterable[int]]) -> Mixture:
+        return mixture([[float(i in on) for i in range(8)] for on in map(set, sets)], width)
+
+    def those_with(i: int, sets: list[tuple[int, ...]]) -> Mixture:
+        return show(on for on in sets if i in on)
+
+    some = [list(combinations(range(8), size)) for size in range(9)]
+    every, crowd = list(chain.from_iterable(some)), some[1:6]
+    alone = [show([{i}]) for i in asked]
+    drawn = {
+        "empty": compose(alone, show([()])),
+        "bayes": compose(alone, show(some[1])),
+        "clutter": compose([those_with(i, every) for i in asked], show(every)),
+        "crowd": compose([blend([those_with(i, s) for s in crowd]) for i in asked], blend([show(s) for s in crowd])),
+    }
+    on = {name: x[:, asked].mean(1) for name, x in drawn.items()}
+    rest = drawn["empty"][:, 1::2].mean(1)
+    return Study(
+        [
+            average(
+                "projective/empty", "explicit composition, empty background: asked objects at", 1, on["empty"], 0.05
+            ),
+            average("projective/empty_rest", "the same: objects not asked for at", 0, rest, 0.05),
+            average("projective/bayes", "Bayes background is wrong: asked objects below", 0.75, on["bayes"], 0, "<="),
+            average("projective/clutter", "independent clutter: asked objects at", 1, on["clutter"], 0.05),
+            average("projective/crowd", "1-5 objects as background: asked objects at", 1, on["crowd"], 0.1),
+        ],
+        {name: x.mean(0).tolist() for name, x in drawn.items()},
+    )
+
+
+def compose(parts: list[Mixture], background: Mixture) -> Tensor:
+    denoiser = ScoreDenoiser(lambda x, sigma, J: projective_score(parts, background, x, sigma))
+    return sample(denoiser, range(100), (1, 1, 8), None, noise_levels(32)).flatten(1)
+
+
+def machines() -> Study:
+    """Training scenes of one or two blobs, one a cell; asked for 0 to 16. Cells are the blocks of an exact CPC."""
+    grid, count = 4, 400
+    generator = torch.Generator().manual_seed(0)
+    order = torch.rand(count + 17, grid**2, generator=generator).argsort(1).argsort(1)
+    wanted = torch.cat([1 + torch.arange(count) % 2, torch.arange(17)])
+    cond = (order < wanted[:, None]).float()
+    images = (cond.view(-1, 1, grid, grid)).repeat_interleave(2, 2).repeat_interleave(2, 3)
+    train, asked = images[:count], cond[count:]
+    drawn = {}
+    for name, given, radius in (("ideal", cond[:count], None), ("local", None, 1), ("ours", cond[:count], 1)):
+        machine = score_machine(train, given, grid, radius)
+        drawn[name] = sample(machine, range(17), (1, 8, 8), asked, noise_levels(10))
+    right = ((drawn["ours"] - images[count:]).abs().amax((1, 2, 3)) < 0.1).double()
+    copied = torch.cdist(drawn["ideal"].flatten(1), train.flatten(1)).min(1).values.max().item()
+    found = {name: (x[:, 0, ::2, ::2] > 0.5).sum((1, 2)).tolist() for name, x in drawn.items()}
+    return Study(
+        [
+            frequency("machine/local_conditional", "trained on 1-2, draws 0..16 as asked", 1.0, right),
+            Claim("machine/ideal", "global: distance to the nearest training image", 0, copied, 0.02),
+            Claim("machine/ideal_count", "global: most objects ever drawn", 2, float(max(found["ideal"]))),
+        ],
+        {"found": found, "images": {name: x[:, 0].numpy() for name, x in drawn.items()}},
+    )
+
+
+STUDIES: dict[str, Callable[[], Study]] = {
+    "lemma_1": lemma_1,
+    "length": length,
+    "relaxation": relaxation,
+    "feature_space": feature_space,
+    "projective": projective,
+    "machines": machines,
+}

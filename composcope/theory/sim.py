@@ -1,0 +1,173 @@
+"""Structured Identity Mapping (Yang et al. 2025): learning the identity on clusters that each show one concept.
+
+    x ~ N(mu_p e_p, diag(sigma^2)), p = 1..s        loss 1/2 E |f(x) - x|^2        asked at  xhat = sum_p mu_p e_p
+
+For linear f = W x only the second moment A = diag(a), a_p = sigma_p^2 + mu_p^2 / s, matters: the population is as good
+as the d points sqrt(a_k) e_k. Everything here is full-batch and carries many initialisations (seeds) at once.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Concepts:
+    """s = len(mu) clusters in d dimensions; sigma are standard deviations along the first s axes, 0 elsewhere."""
+
+    mu: tuple[float, ...]
+    sigma: tuple[float, ...]
+    d: int
+
+    def padded(self, values: Sequence[float]) -> Float[Tensor, " d"]:
+        return torch.tensor([*values, *[0.0] * (self.d - len(values))], dtype=torch.float64)
+
+    @property
+    def a(self) -> Float[Tensor, " d"]:
+        """The diagonal of the uncentred second moment."""
+        return self.padded([sigma**2 + mu**2 / len(self.mu) for mu, sigma in zip(self.mu, self.sigma, strict=True)])
+
+    @property
+    def xhat(self) -> Float[Tensor, " d"]:
+        """All concepts at once: never seen in training."""
+        return self.padded(self.mu)
+
+    def population(self) -> Float[Tensor, "d d"]:
+        """Points whose summed loss is the expected loss of a linear map."""
+        return self.a.sqrt().diag()
+
+    def samples(self, count: int, seed: int) -> Float[Tensor, "points d"]:
+        """`count` points a cluster, scaled to nothing: their mean loss is what a nonlinear map minimises."""
+        noise = torch.randn(len(self.mu), count, self.d, generator=rng(seed), dtype=torch.float64)
+        centres = self.xhat.diag()[: len(self.mu), None]
+        return (centres + self.padded(self.sigma) * noise).flatten(0, 1)
+
+
+def rng(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def one_layer(
+    W0: Float[Tensor, "d d"], a: Float[Tensor, " d"], z: Float[Tensor, " d"], t: float
+) -> Float[Tensor, " d"]:
+    """f(W(t); z) under gradient flow: (1 - e^{-a_k t}) z_k + sum_i e^{-a_i t} w_ki(0) z_i   (Theorem 4.1).
+
+    The theorem sums over i <= s, for z without components beyond s; a_i = 0 there, so nothing is lost by all i.
+    """
+    decay = (-a * t).exp()
+    return (1 - decay) * z + W0 @ (decay * z)
+
+
+def growth_suppression_noise(W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]) -> tuple[Tensor, Tensor, Tensor]:
+    """G, S, N of equation 4.3, entry by entry: dw_ij/dt = G - S - N."""
+    i, j = a[:, None], a[None, :]
+    own = W.diagonal(dim1=-2, dim2=-1)
+    off = 1 - torch.eye(len(a), dtype=a.dtype)
+    G = W * (i + j)
+    S = 0.5 * W * (own[..., :, None] * (3 * i + j) + off * own[..., None, :] * (3 * j + i))
+    outer = torch.einsum("...ki,...kj,kij->...kij", W, W, (i + j)[None] + 2 * a[:, None, None])
+    k_i, k_j = torch.eye(len(a), dtype=torch.bool)[:, :, None], torch.eye(len(a), dtype=torch.bool)[:, None, :]
+    N = 0.5 * outer.masked_fill(k_i | k_j, 0).sum(-3)
+    return G, S, N
+
+
+def velocity(W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]) -> Float[Tensor, "*seeds d d"]:
+    """The same in matrices: V(W) = WA + AW - (A W^2 + W^2 A + 2 W A W) / 2."""
+    A, square = a.diag(), W @ W
+    return W @ A + A @ W - 0.5 * (A @ square + square @ A + 2 * W @ A @ W)
+
+
+def recursion(W0: Float[Tensor, "seeds d d"], a: Float[Tensor, " d"], eta: float, steps: int, every: int = 1) -> Tensor:
+    """W <- W + eta V(W), the discrete step of the published scripts, [records seeds d d]; W need not stay U U^T."""
+    W, seen = W0, [W0]
+    for step in range(1, steps + 1):
+        W = W + eta * velocity(W, a)
+        if step % every == 0:
+            seen.append(W)
+    return torch.stack(seen)
+
+
+def tied_descent(
+    U0: Float[Tensor, "seeds d h"], a: Float[Tensor, " d"], eta: float, steps: int, every: int = 1
+) -> Tensor:
+    """Gradient descent on U of half the loss of f = U U^T x, [records seeds d d].
+
+    On the loss itself W = U U^T moves by 2 V(W): the same way at twice the speed. The half keeps equation 4.3's clock.
+    """
+    U, seen, eye = U0, [U0 @ U0.mT], torch.eye(len(a), dtype=a.dtype)
+    for step in range(1, steps + 1):
+        slope = (U @ U.mT - eye) * a
+        U = U - 0.5 * eta * (slope + slope.mT) @ U
+        if step % every == 0:
+            seen.append(U @ U.mT)
+    return torch.stack(seen)
+
+
+@dataclass(frozen=True)
+class Network:
+    """An untied network of `depth` layers without biases; `start` says how its weights begin."""
+
+    depth: int
+    width: int
+    relu: bool = False
+    start: str = "isotropic"  # or "positive": |.| of the same, all signals begin in the positive quadrant
+    scale: float = 1.0  # of the usual 1/sqrt(fan in)
+
+    def layers(self, d: int, seeds: int) -> list[Float[Tensor, "seeds out in"]]:
+        sizes = [d, *[self.width] * (self.depth - 1), d]
+        normal = [torch.randn(seeds, o, i, generator=rng(7 * i + o), dtype=torch.float64) for i, o in pairwise(sizes)]
+        return [self.scale * (w.abs() if self.start == "positive" else w) / math.sqrt(w.shape[2]) for w in normal]
+
+    def __call__(self, layers: list[Tensor], x: Float[Tensor, "points d"]) -> Float[Tensor, "seeds points d"]:
+        h = x.expand(len(layers[0]), *x.shape)
+        for index, layer in enumerate(layers):
+            h = h @ layer.mT
+            h = h.relu() if self.relu and index < self.depth - 1 else h
+        return h
+
+
+def descend(
+    net: Network, concepts: Concepts, x: Float[Tensor, "points d"], eta: float, steps: int, seeds: int, mean: bool
+) -> Float[Tensor, "records seeds d"]:
+    """f(xhat) along full-batch gradient descent on 1/2 |f(x) - x|^2, its mean or its sum over the points x."""
+    layers = [layer.requires_grad_() for layer in net.layers(concepts.d, seeds)]
+    seen = []
+    for _ in range(steps):
+        with torch.no_grad():
+            seen.append(net(layers, concepts.xhat[None])[:, 0])
+        loss = 0.5 * (net(layers, x) - x).square().sum() / (len(x) if mean else 1)  # seeds do not share weights
+        with torch.no_grad():
+            for layer, slope in zip(layers, torch.autograd.grad(loss, layers), strict=True):
+                layer -= eta * slope
+    return torch.stack(seen)
+
+
+def ood_loss(outputs: Float[Tensor, "records seeds d"], concepts: Concepts) -> Float[Tensor, "records seeds"]:
+    """1/2 |f(xhat) - xhat|^2."""
+    return 0.5 * (outputs - concepts.xhat).square().sum(-1)
+
+
+def rise(loss: Float[Tensor, "records seeds"]) -> Float[Tensor, " seeds"]:
+    """How far the loss climbs above its lowest value so far, as a share of its first value: 0 if it never climbs."""
+    return (loss - loss.cummin(0).values).amax(0) / loss[0]
+
+
+def learned_at(outputs: Float[Tensor, "records seeds d"], concepts: Concepts) -> Float[Tensor, "seeds s"]:
+    """The first record at which f(xhat)_k comes within a fifth of mu_k and stays; the number of records if never."""
+    s = len(concepts.mu)
+    far = (outputs[..., :s] / concepts.xhat[:s] - 1).abs() > 0.2
+    index = torch.arange(1, len(outputs) + 1, dtype=torch.float64)[:, None, None]
+    return (far * index).amax(0)
+
+
+def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a frequency (Wilson 1927)."""
+    share = successes / trials
+    centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
+    return centre - half, centre + half
