@@ -22,7 +22,7 @@ def normalize(x: Float[Tensor, "..."], dim: int | None = None) -> Float[Tensor, 
     over = [dim] if dim is not None else list(range(1, x.ndim))
     precise = torch.promote_types(x.dtype, torch.float32)
     norm = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=precise)
-    return x / torch.add(EPS, norm, alpha=math.sqrt(norm.numel() / x.numel())).to(x.dtype)
+    return x * torch.add(EPS, norm, alpha=math.sqrt(norm.numel() / x.numel())).reciprocal().to(x.dtype)
 
 
 def mp_silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -94,7 +94,8 @@ class MPConv(nn.Module):
         reach = w.shape[-1] // 2
         x = crop(x, keep, 2 * reach)
         spare = 0 if keep is None else max(x.shape[-1] - keep, 0) // 2
-        return F.conv2d(x, w, padding=reach - spare)
+        # Weights in channels-last order make the whole network run so: on CPUs 4 % (global) to 25 % (patches) faster.
+        return F.conv2d(x, w.contiguous(memory_format=torch.channels_last), padding=reach - spare)
 
 
 @torch.no_grad()
