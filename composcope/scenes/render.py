@@ -17,7 +17,7 @@ from composcope.errors import InputError
 from composcope.scenes.compiled import compiled, parallel
 from composcope.scenes.geometry import CUBE, FAR, axes, boxes, count_visible, hit, normal, widen
 from composcope.scenes.scene import COLORS, HALF_WIDTH, MATERIALS, SHAPES, Scene
-from composcope.scenes.shading import LAMPS, beam, cover, ground, lights_of, metal, rubber
+from composcope.scenes.shading import ALBEDO, COLOR, LIGHTS, beam, bleed, cover, ground, lights_of, metal, rubber
 
 COLUMNS = 10  # of a packed object, see scenes/geometry.py
 SAMPLES = 128  # an object's pixels are sampled as finely as an image of about this many columns
@@ -96,10 +96,10 @@ def encode(value):
 @compiled
 def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
     """Per object and lamp the pixels of ground its shadow may touch, penumbra and a pixel's width included."""
-    out = np.empty((len(objects), LAMPS, 4), np.int64)
+    out = np.empty((len(objects), LIGHTS, 4), np.int64)
     for i in range(len(objects)):
         row = objects[i]
-        for k in range(LAMPS):
+        for k in range(LIGHTS):
             box, light = out[i, k], lights[k]
             box[0], box[1], box[2], box[3] = width, 0, height, 0
             dx, dy, dz, _, spread, _ = beam(light, k == 3, row[2], row[3], row[1])
@@ -116,18 +116,36 @@ def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
 
 
 @compiled
-def shaded_ground(objects, lights, shadows, row, col, pixel, x, y, seen):
-    """Radiance of the ground at (x, y) in this pixel, behind the objects whose shadow box holds it: r, g, b."""
-    for k in range(LAMPS):
-        seen[k] = 1.0
+def bare_row(lights, camera, frame, row, height, points, out):
+    """The bare ground in a row of pixels: where its centres look into points [2, w], radiance into out [3, w]."""
+    width, v = points.shape[1], 1 - (2 * row + 1) / height
+    for col in range(width):
+        u = (2 * col + 1) / width - 1
+        t = -camera[2] / min(frame[2, 2] + u * frame[0, 2] + v * frame[1, 2], -1e-6)
+        points[0, col] = camera[0] + t * (frame[2, 0] + u * frame[0, 0] + v * frame[1, 0])
+        points[1, col] = camera[1] + t * (frame[2, 1] + u * frame[0, 1] + v * frame[1, 1])
+    ground(lights, points[0], points[1], out)
+
+
+@compiled
+def darken(objects, lights, shadows, row, col, pixel, x, y):
+    """What the objects take from the ground at (x, y) by their shadows, less what they throw back on it: r, g, b."""
+    r = g = b = 0.0
+    for k in range(LIGHTS):
+        hidden, power = 0.0, 0.0
         dx = dy = dz = spread = reach = 0.0
         for i in range(len(objects)):
             box = shadows[i, k]
             if box[0] <= col < box[1] and box[2] <= row < box[3]:
                 if reach == 0:
-                    dx, dy, dz, _, spread, reach = beam(lights[k], k == 3, x, y, 0.0)
-                seen[k] *= 1 - cover(objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach)
-    return ground(lights, seen, x, y)
+                    dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, 0.0)
+                hidden += (1 - hidden) * cover(objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach)
+        power *= hidden * ALBEDO * dz
+        r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
+    for i in range(len(objects)):
+        share = bleed(objects[i], x, y)
+        r, g, b = r - share * objects[i, 7], g - share * objects[i, 8], b - share * objects[i, 9]
+    return r, g, b
 
 
 @compiled
@@ -155,14 +173,16 @@ def image(objects, camera, lamps, across, down, out):
     pixel = far * HALF_WIDTH / width  # half a pixel's width at the origin, by which shadows are softened
     box = boxes(objects, camera, frame, width, height)
     shadows = shadow_boxes(objects, lights, camera, frame, pixel, width, height)
-    seen, whos, points = np.ones(LAMPS), np.empty(4, np.int64), np.empty((4, 3))
+    whos, points = np.empty(4, np.int64), np.empty((4, 3))
+    places, bare = np.empty((2, width)), np.empty((3, width))
     for row in range(height):
+        bare_row(lights, camera, frame, row, height, places, bare)
         for col in range(width):
             near = False
             for i in range(len(objects)):
                 near |= box[i, 0] <= col < box[i, 1] and box[i, 2] <= row < box[i, 3]
             r = g = b = gx = gy = 0.0
-            bare = 0
+            open_rays = 0
             for block in range(across * down // 4 if near else 0):
                 for k in range(4):
                     u = 2 * (col + (block % (across // 2) * 2 + (k & 1) + 0.5) / across) / width - 1
@@ -174,7 +194,7 @@ def image(objects, camera, lamps, across, down, out):
                     whos[k] = who
                     if who < 0:
                         t = -oz / min(dz, -1e-6)
-                        gx, gy, bare = gx + t * dx, gy + t * dy, bare + 1
+                        gx, gy, open_rays = gx + t * dx, gy + t * dy, open_rays + 1
                     points[k, 0], points[k, 1], points[k, 2] = ox + t * dx, oy + t * dy, oz + t * dz
                 for k in range(4):
                     who = whos[k]
@@ -190,22 +210,19 @@ def image(objects, camera, lamps, across, down, out):
                     stray = k if across == 2 else block
                     lr, lg, lb = surface(objects, lights, who, stray, pixel * 2 / across, camera, x, y, z)
                     r, g, b = r + same * lr, g + same * lg, b + same * lb
-            total = across * down if near else 1
-            if bare or not near:
+            share = 1.0
+            if near:
+                scale = 1 / (across * down)
+                r, g, b, share = r * scale, g * scale, b * scale, open_rays * scale
+            if share > 0:  # the ground that the rays past the objects meet
+                x, y = places[0, col], places[1, col]
                 if near:
-                    x, y = ox + gx / bare, oy + gy / bare
-                else:
-                    u, v = (2 * col + 1) / width - 1, 1 - (2 * row + 1) / height
-                    dx = frame[2, 0] + u * frame[0, 0] + v * frame[1, 0]
-                    dy = frame[2, 1] + u * frame[0, 1] + v * frame[1, 1]
-                    dz = frame[2, 2] + u * frame[0, 2] + v * frame[1, 2]
-                    t, bare = -oz / min(dz, -1e-6), 1
-                    x, y = ox + t * dx, oy + t * dy
-                lr, lg, lb = shaded_ground(objects, lights, shadows, row, col, pixel, x, y, seen)
-                r, g, b = r + bare * lr, g + bare * lg, b + bare * lb
-            out[row, col, 0] = encode(r / total)
-            out[row, col, 1] = encode(g / total)
-            out[row, col, 2] = encode(b / total)
+                    x, y = ox + gx / open_rays, oy + gy / open_rays
+                dr, dg, db = darken(objects, lights, shadows, row, col, pixel, x, y)
+                r += share * (bare[0, col] - dr)
+                g += share * (bare[1, col] - dg)
+                b += share * (bare[2, col] - db)
+            out[row, col, 0], out[row, col, 1], out[row, col, 2] = encode(r), encode(g), encode(b)
 
 
 @parallel

@@ -12,46 +12,59 @@ import math
 
 import numpy as np
 
-from composcope.scenes.geometry import BOUND, FAR, clearance, compiled, hit, normal
+from composcope.scenes.compiled import compiled
+from composcope.scenes.geometry import (
+    BOUND,
+    CAP_FLAT,
+    CUBE,
+    CUBE_FLAT,
+    CYLINDER,
+    FAR,
+    SPHERE,
+    clearance,
+    hit,
+    normal,
+)
 
 POWER = np.array([78.54, 23.56, 39.27, 0.45])  # Key, Fill, Back in watts, the sun in watts a square metre
 HALF = np.array([0.25, 0.25, 0.5])  # half the side of the square lamps
 COLOR = np.array([[1, 0.932, 0.817], [0.762, 0.818, 1], [1, 1, 1], [1, 1, 1]])
 SUN = (0.4145, -0.1946, 0.8890)  # unit direction to the sun
 ALBEDO = 0.8  # of the ground
-LAMPS = 4
+LIGHTS = 4  # three lamps and the sun
 
 # --- fitted to renders ---
 SUN_SPREAD = 0.15  # tangent of the sun's angular radius
 BEHIND = (-0.754, 0.656)  # the way the camera looks, along which the sheet rises
-# What the far, upcurving sheet and its own bounce add to a flat ground lit by the lamps: BACKDROP[a][b] p^a q^b, in the
-# perspective coordinates p = s / (s + 28), q = t / (s + 28) of the point s ahead and t to the right of the origin.
-BACKDROP = np.array(
-    [
-        [0.0132, -0.01397, -0.03532, 0.17383, 0.58349],
-        [0.04059, -0.07796, -0.34884, -0.27686, 0],
-        [0.12554, -0.10104, 0.44396, 0, 0],
-        [0.09181, 0.62914, 0, 0, 0],
-        [-0.58814, 0, 0, 0, 0],
-    ]
+# What the far, upcurving sheet and its own bounce add to a flat ground lit by the lamps: sum of BACKDROP[a][b] p^a q^b,
+# in perspective coordinates p = s / (s + 28), q = t / (s + 28) of the point s ahead and t to the right of the origin.
+BACKDROP = (
+    (0.0132, -0.01397, -0.03532, 0.17383, 0.58349),
+    (0.04059, -0.07796, -0.34884, -0.27686),
+    (0.12554, -0.10104, 0.44396),
+    (0.09181, 0.62914),
+    (-0.58814,),
 )
-WALL = 0.14  # radiance of the backdrop where it is steep
-GLOW = 0.13  # light that reaches an object from the ground below
-HAZE = 0.03  # ... and from all around
+WALL, WALL_TOP = 0.14, 0.065  # radiance of the backdrop at its foot and where it is steep
+GLOW = 0.19  # light that reaches an object from the ground, on a face that looks down
+BLEED = 0.08  # light an object throws back on the ground beside it, in its colour
+BLEED_REACH = 3.0  # ... up to so many radii from its centre
+GLOSS = 0.95  # what a rough mirror gives back of the light it gets
 MIRROR = 0.6  # share of metal's sharp layer; the rest is the rough one
 ROUGH = 0.2  # GGX alpha of metal's rough layer
 SHARP = 0.012  # GGX alpha of metal's sharp layer
 LOBE = 0.25  # how far the rough layer's rays stray from the mirrored one
-COAT = 0.04  # rubber's coat at normal incidence
-COAT_ROUGH = 0.25  # its GGX alpha
-COAT_EDGE = 0.5  # how far it rises at grazing incidence
-SHEEN = 0.12  # radiance of the surroundings that the coat mirrors
+MATTE = 0.945  # rubber's diffuse share
+COAT = 0.005  # rubber's gloss under the lamps
+COAT_ROUGH = 0.3  # its GGX alpha
+EDGE = 0.067  # radiance that rubber's coat mirrors at grazing incidence
+VEIL = 0.002  # ... and everywhere
 
 
 @compiled
 def lights_of(lamps):
     """Rows for Key, Fill, Back, sun: position (or direction), axis, power / pi^2 (or / pi), radius of the disc."""
-    out = np.empty((LAMPS, 8))
+    out = np.empty((LIGHTS, 8))
     for k in range(3):
         length = math.sqrt(lamps[k, 0] ** 2 + lamps[k, 1] ** 2 + lamps[k, 2] ** 2)
         for i in range(3):
@@ -91,7 +104,7 @@ def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
 def lit(objects, skip, lights, rough, x, y, z, nx, ny, nz):
     """Irradiance / pi at a point with normal n, behind whatever objects (all but `skip`) are in the way: r, g, b."""
     r = g = b = 0.0
-    for k in range(LAMPS):
+    for k in range(LIGHTS):
         dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, z)
         power *= nx * dx + ny * dy + nz * dz
         if power <= 0:
@@ -109,24 +122,35 @@ def backdrop(x, y):
     s = min(max(BEHIND[0] * x + BEHIND[1] * y, -7.0), 60.0)
     t = BEHIND[1] * x - BEHIND[0] * y
     p, q = s / (s + 28), min(max(t / (s + 28), -0.33), 0.33)
-    total = 0.0
-    for a in range(4, -1, -1):
-        line = 0.0
-        for b in range(4 - a, -1, -1):
-            line = line * q + BACKDROP[a, b]
-        total = total * p + line
-    return total
+    c, d, e, f, g = BACKDROP
+    first = (((c[4] * q + c[3]) * q + c[2]) * q + c[1]) * q + c[0]
+    second = ((d[3] * q + d[2]) * q + d[1]) * q + d[0]
+    third = (e[2] * q + e[1]) * q + e[0]
+    return (((g[0] * p + f[1] * q + f[0]) * p + third) * p + second) * p + first
 
 
 @compiled
-def ground(lights, seen, x, y):
-    """Radiance of the ground at (x, y), where `seen` is the share of each lamp that nothing hides: r, g, b."""
-    r = g = b = backdrop(x, y)
-    for k in range(LAMPS):
-        _, _, dz, power, _, _ = beam(lights[k], k == 3, x, y, 0.0)
-        power *= ALBEDO * dz * seen[k]
-        r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
-    return r, g, b
+def bleed(row, x, y):
+    """The object as a sphere that shines on the ground: how much of its colour it adds, cos / distance^2, cut off."""
+    d2 = ((row[2] - x) ** 2 + (row[3] - y) ** 2) / (row[1] * row[1]) + 1
+    if d2 > BLEED_REACH**2:
+        return 0.0
+    return BLEED * (1 / (d2 * math.sqrt(d2)) - 1 / BLEED_REACH**3)
+
+
+@compiled
+def ground(lights, x, y, out):
+    """Radiance of bare ground at the points (x[i], y[i]), into out [3, n]: plain loops that become vector code."""
+    for i in range(len(x)):
+        out[0, i] = out[1, i] = out[2, i] = backdrop(x[i], y[i])
+    for k in range(LIGHTS):
+        light, r, g, b = lights[k], COLOR[k, 0], COLOR[k, 1], COLOR[k, 2]
+        for i in range(len(x)):
+            _, _, dz, power, _, _ = beam(light, k == 3, x[i], y[i], 0.0)
+            power *= ALBEDO * dz
+            out[0, i] += power * r
+            out[1, i] += power * g
+            out[2, i] += power * b
 
 
 @compiled
@@ -134,7 +158,7 @@ def glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, alpha2):
     """Lamps and sun in a GGX gloss of this alpha squared, v pointing to the viewer: r, g, b (no Fresnel)."""
     r = g = b = 0.0
     nv = max(nx * vx + ny * vy + nz * vz, 0.05)
-    for k in range(LAMPS):
+    for k in range(LIGHTS):
         dx, dy, dz, power, spread, _ = beam(lights[k], k == 3, x, y, z)
         nl = nx * dx + ny * dy + nz * dz
         if nl <= 0:
@@ -153,14 +177,13 @@ def rubber(objects, i, lights, rough, x, y, z, nx, ny, nz, vx, vy, vz):
     """Radiance of a rubber object: diffuse in its colour under a weak coat."""
     row = objects[i]
     r, g, b = lit(objects, i, lights, rough, x, y, z, nx, ny, nz)
-    fill = HAZE + GLOW * (1 - nz) / 2
     cr, cg, cb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, COAT_ROUGH**2)
-    nv = max(nx * vx + ny * vy + nz * vz, 0.0)
-    coat = COAT + (1 - COAT) * (1 - nv) ** 5 * COAT_EDGE
+    below = GLOW * (1 - nz) / 2
+    edge = VEIL + EDGE * (1 - max(nx * vx + ny * vy + nz * vz, 0.0)) ** 5
     return (
-        row[7] * (r + fill) + coat * (cr + SHEEN),
-        row[8] * (g + fill) + coat * (cg + SHEEN),
-        row[9] * (b + fill) + coat * (cb + SHEEN),
+        row[7] * (MATTE * r + below) + COAT * cr + edge,
+        row[8] * (MATTE * g + below) + COAT * cg + edge,
+        row[9] * (MATTE * b + below) + COAT * cb + edge,
     )
 
 
@@ -193,8 +216,20 @@ def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
         add = backdrop(px, py)
         return ALBEDO * r + add, ALBEDO * g + add, ALBEDO * b + add
     toward = BEHIND[0] * dx + BEHIND[1] * dy
-    gray = WALL * min(max((toward - 0.2) * 4, 0.0), 1.0) * min(max((0.8 - dz) * 4, 0.0), 1.0)
+    wall = WALL + (WALL_TOP - WALL) * min(max(dz / 0.4, 0.0), 1.0)
+    gray = wall * min(max((toward - 0.2) * 4, 0.0), 1.0) * min(max((0.8 - dz) * 4, 0.0), 1.0)
     return gray, gray, gray
+
+
+@compiled
+def bend(row, nx, ny, nz):
+    """How fast the object's normal turns along its surface, where it is n: an inverse radius of curvature."""
+    if row[0] == SPHERE:
+        return 1 / row[1]
+    side = max(abs(row[4] * nx + row[5] * ny), abs(row[4] * ny - row[5] * nx)) if row[0] == CUBE else 1 - abs(nz)
+    if max(side, abs(nz)) < 0.98:
+        return 1 / (row[1] * (1 - (CUBE_FLAT if row[0] == CUBE else CAP_FLAT)))
+    return 0.5 / row[1] if row[0] == CYLINDER and abs(nz) < 0.5 else 0.0
 
 
 @compiled
@@ -208,7 +243,8 @@ def metal(objects, i, lights, stray, blur, x, y, z, nx, ny, nz, vx, vy, vz):
     nv = nx * vx + ny * vy + nz * vz
     rx, ry, rz = 2 * nv * nx - vx, 2 * nv * ny - vy, 2 * nv * nz - vz
     r, g, b = mirrored(objects, i, lights, x, y, z, rx, ry, rz)
-    sr, sg, sb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, SHARP**2 + (0.3 * blur / row[1]) ** 2)
+    turn = 0.3 * blur * bend(row, nx, ny, nz)
+    sr, sg, sb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, turn * turn + SHARP**2)
     tr, tg, tb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, ROUGH**2)
     side, rise = LOBE * (1 - 2 * (stray & 1)), LOBE * (1 - (stray & 2))
     flat = 1 / math.sqrt(rx * rx + ry * ry + 1e-9)
@@ -219,7 +255,7 @@ def metal(objects, i, lights, stray, blur, x, y, z, nx, ny, nz, vx, vy, vz):
     else:
         qx, qy, qz = r, g, b
     return (
-        row[7] * (MIRROR * (r + sr) + (1 - MIRROR) * (qx + tr)),
-        row[8] * (MIRROR * (g + sg) + (1 - MIRROR) * (qy + tg)),
-        row[9] * (MIRROR * (b + sb) + (1 - MIRROR) * (qz + tb)),
+        GLOSS * row[7] * (MIRROR * (r + sr) + (1 - MIRROR) * (qx + tr)),
+        GLOSS * row[8] * (MIRROR * (g + sg) + (1 - MIRROR) * (qy + tg)),
+        GLOSS * row[9] * (MIRROR * (b + sb) + (1 - MIRROR) * (qz + tb)),
     )
