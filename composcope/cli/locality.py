@@ -110,12 +110,15 @@ def levels_of(args: Args, model: Model, sets: list, pixels: tuple, folder: Path)
     sigmas = noise_levels(args.noise_levels)[:-1]
     paths = [folder / f"sigma-{float(sigma):.4f}.npz" for sigma in sigmas]
     states = None
-    for path, index in track(list(zip(paths, range(len(paths)), strict=True)), f"{args.run}: noise levels"):
+    for path, index in track(
+        list(zip(paths, range(len(paths)), strict=True)), f"{Path(str(args.run)).name}: noise levels"
+    ):
         if path.exists():
             continue
         if states is None:
-            cond = cond_of(model.conditioner, sets, torch.zeros(1), args.seed)
-            states = states_at(model, clean(args, model), sigmas, cond, args.states, args.seed)
+            images = clean(args, model)
+            cond = cond_of(model.conditioner, sets, images, args.seed)
+            states = states_at(model, images, sigmas, cond, args.states, args.seed)
         level = measure(
             model, states[index], float(sigmas[index]), pixels, model.conditioner, sets, args.seed, args.memory << 20
         )
