@@ -12,7 +12,6 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from composcope.cli import main
 from composcope.diffusion import checkpoint
 from composcope.errors import InputError
 from composcope.files import locked
@@ -182,19 +181,3 @@ def test_images_on_disk_are_learned_without_conditions(tmp_path):
     np.savez(tmp_path / "wrong.npz", pictures=images)
     with pytest.raises(InputError, match=r"nor an \.npz with `images`"):
         start(configure("images", "smoke", changes | {"data": str(tmp_path / "wrong.npz")}), tmp_path / "other")
-
-
-def test_the_commands_say_what_is_wrong(finished, tmp_path, monkeypatch, capsys):
-    def said(*words):
-        monkeypatch.setattr(sys, "argv", ["composcope", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        assert stop.value.code == 2
-        return capsys.readouterr().err
-
-    assert "no experiment 'exp7'" in said("train", "exp7")
-    assert "needs --data" in said("train", "images", "--preset", "smoke", "--out", tmp_path / "x")
-    assert 'is not "u,v u,v ..."' in said("sample", finished, "--locations", "0.5")
-    assert "is not a (u, v)" in said("sample", finished, "--locations", "0.5,7")
-    assert "is not a model of colors" in said("sample", finished, "--colors", "red")
-    assert "there is no run" in said("sample", tmp_path / "missing")

@@ -44,7 +44,7 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
         torch.set_num_threads(config.threads)
         numba.set_num_threads(config.threads)
     with locked(folder) if rank == 0 else nullcontext():
-        claim(config, folder)
+        same_run(config, folder)
         for partial in folder.rglob(".*.part") if rank == 0 else ():
             partial.unlink()  # of a process that was killed while it wrote
         if (folder / "model.safetensors").exists():
@@ -53,6 +53,8 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
         images = images_of(config)
         model = Model(config, *measured(config, images))
         make = examples_of(model, images)
+        if rank == 0:
+            config.save(folder / "config.json")  # only now: what cannot be built leaves no trace
 
         def keep(name: str, weights: Mapping[str, Tensor]) -> None:
             save_tensors(weights_path(folder, name), model.state_dict() | dict(weights))
@@ -65,12 +67,10 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
         train(model, Loss(model.denoiser), make, config.recipe, folder, renormalize, keep, draw, device)
 
 
-def claim(config: Config, folder: Path) -> None:
-    """Make the folder this run's, or find that it is; a run of another configuration is not touched."""
+def same_run(config: Config, folder: Path) -> None:
+    """An InputError if the folder holds a run of another configuration; it is not touched."""
     path = folder / "config.json"
-    if not path.exists():
-        config.save(path)
-    elif differs := difference(Config.load(path), config):
+    if path.exists() and (differs := difference(Config.load(path), config)):
         raise InputError(f"{folder} holds another run ({differs}); choose another folder with --out")
 
 

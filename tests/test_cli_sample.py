@@ -1,0 +1,98 @@
+"""`composcope sample` and the sheets it draws: dots where they were asked for, one clear sentence for what is wrong."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from composcope.cli import main
+from composcope.diffusion.checkpoint import save_tensors
+from composcope.diffusion.pixels import Pixels
+from composcope.report.sheets import ASKED, FOUND, GAP, sheet
+from composcope.runs.config import configure
+from composcope.runs.model import Model
+
+
+def untrained(folder, experiment):
+    """A run folder with the weights a run starts from; gains of one make it answer to its input."""
+    config = configure(experiment, "smoke")
+    config.save(folder / "config.json")
+    model = Model(config, Pixels(torch.zeros(3, 1, 1), 0.3), 0.5)
+    for name, weight in model.named_parameters():
+        if name.endswith("gain"):
+            torch.nn.init.ones_(weight)
+    save_tensors(folder / "model.safetensors", model.state_dict())
+    return folder
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run the command line; (exit code, standard output, standard error)."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["composcope", *map(str, words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_a_sheet_shows_what_was_asked(tmp_path, command):
+    run, out = untrained(tmp_path / "run", "exp1"), tmp_path / "sheet.png"
+    words = ("sample", run, "--locations", "0.65,0.65 0.25,0.5", "-n", 3, "--steps", 3, "--out", out)
+    assert command(*words)[:2] == (0, f"{out}\n")
+    with Image.open(out) as picture:
+        first = np.asarray(picture)
+    assert first.shape == (GAP + 132, GAP + 3 * 132, 3)
+    for column in range(3):
+        for u, v in ((0.65, 0.65), (0.25, 0.5)):
+            assert tuple(first[GAP + int(v * 128), GAP + 132 * column + int(u * 128)]) == ASKED
+    # The second image is the first of the next seed: a picture is of its seed, not of its batch.
+    command("sample", run, "--locations", "0.65,0.65 0.25,0.5", "-n", 1, "--steps", 3, "--seed", 1, "--out", out)
+    with Image.open(out) as picture:
+        alone = np.asarray(picture)[:, GAP : GAP + 128].astype(int)
+    assert np.abs(alone - first[:, GAP + 132 : GAP + 260]).max() <= 1
+    assert np.abs(alone - first[:, GAP : GAP + 128]).max() > 1
+
+
+def test_colors_and_solvers(tmp_path, command):
+    run, sheets = untrained(tmp_path / "run", "color"), []
+    for solver in ("heun", "euler", "stochastic"):
+        words = ("--colors", "red blue", "-n", 2, "--steps", 3, "--solver", solver, "--out", tmp_path / "sheet.png")
+        assert command("sample", run, *words)[0] == 0
+        sheets.append((tmp_path / "sheet.png").read_bytes())
+    assert len(set(sheets)) == 3
+
+
+def test_what_is_wrong_is_said_in_one_sentence(tmp_path, command):
+    run, colors = untrained(tmp_path / "run", "exp3"), untrained(tmp_path / "colors", "color")
+    for words, sentence in (
+        ((run, "--locations", "0.5"), "the location (0.5,) is not a (u, v)"),
+        ((run, "--locations", "a,b"), 'is not "u,v u,v ..."'),
+        ((run, "--locations", "0.5,7"), "is not a (u, v) in [0, 1]^2"),
+        ((run, "--locations", "0.5,0.5 " * 13), "do not fit in a list of 12 slots"),
+        ((run, "--colors", "red"), "is not a model of colors: ask for locations"),
+        ((colors, "--colors", "mauve"), "there is no colour 'mauve'"),
+        ((run, "--solver", "rk4"), "there is no solver 'rk4'"),
+        ((run, "-n", "0"), "at least one image"),
+        ((run, "--snapshot", "early"), "has not come so far"),
+        ((tmp_path / "missing",), "there is no run"),
+    ):
+        code, _, error = command("sample", *words, "--out", tmp_path / "sheet.png")
+        assert code == 2 and sentence in error and error.count("\n") == 1, (words, error)
+    assert not (tmp_path / "sheet.png").exists()
+
+
+def test_rings_are_drawn_around_what_was_found():
+    page = np.asarray(sheet(np.zeros((3, 32, 32, 3), np.uint8), found=[[(0.5, 0.5)], [], []], columns=2))
+    assert page.shape == (2 * 132 + GAP, 2 * 132 + GAP, 3)
+    ring = page[GAP + 64, GAP + 64 - 8 : GAP + 64 + 9]
+    assert tuple(ring[0]) == FOUND and tuple(ring[-1]) == FOUND and not ring[4:12].any()
+    assert not page[GAP : GAP + 128, GAP + 132 : GAP + 260].any()  # nothing was found in the second

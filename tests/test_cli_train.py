@@ -1,0 +1,43 @@
+"""`composcope train`: what the flags become, and one clear sentence for what is wrong."""
+
+import json
+import sys
+
+import pytest
+
+from composcope.cli import main
+
+
+def run(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["composcope", "train", *map(str, words)])
+    main()
+
+
+def test_flags_become_the_configuration(monkeypatch, capsys):
+    flags = ("--preset", "smoke", "--labels", "random", "--objects", 1, 5, "--lr", 0.5, "--seed", 3, "--plane", "True")
+    run(monkeypatch, "exp2", "--dry-run", *flags)
+    said = json.loads(capsys.readouterr().out)
+    assert (said["labels"], said["objects"], said["conditioner"]) == ("random", [1, 5], "grid")
+    assert (said["recipe"]["lr"], said["recipe"]["seed"], said["architecture"]["plane"]) == (0.5, 3, True)
+
+
+def test_what_is_wrong_is_said_in_one_sentence(monkeypatch, capsys, tmp_path):
+    for words, sentence in (
+        (("exp7",), "there is no experiment 'exp7'; the experiments are exp1"),
+        (("exp1", "--preset", "huge"), "there is no preset 'huge'"),
+        (("images", "--preset", "smoke"), "needs --data"),
+        (("color", "--net", "local", "--preset", "smoke"), "a patch-local net needs locations"),
+        (("exp1", "--objects", 3, 1, "--preset", "smoke"), "objects are a range"),
+        (("images", "--preset", "smoke", "--data", tmp_path / "none.npz"), "none.npz"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            run(monkeypatch, *words, "--out", tmp_path / "run")
+        error = capsys.readouterr().err
+        assert stop.value.code == 2 and sentence in error and error.count("\n") == 1, (words, error)
+        assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_help_opens_with_a_line_to_paste(monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--help")
+    assert "composcope train exp1 --preset laptop --out runs/exp1" in capsys.readouterr().out
