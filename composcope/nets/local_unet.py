@@ -63,9 +63,7 @@ class Patches:
         self, x: Float[Tensor, "batch channels height width"], image: Int[Tensor, " n"], cell: Int[Tensor, "n 2"]
     ) -> Float[Tensor, "n channels side side"]:
         """The patches around `cell` of `image`, zero outside the image."""
-        pad = self.k * self.cell
-        windows = F.pad(x, (pad, pad, pad, pad)).unfold(2, self.side, self.cell).unfold(3, self.side, self.cell)
-        return windows[image, :, cell[:, 0], cell[:, 1]]
+        return self._around(x, image, cell, self.cell)
 
     def conditions(
         self, cond: Float[Tensor, "batch whole"], image: Int[Tensor, " n"], cell: Int[Tensor, "n 2"]
@@ -78,9 +76,13 @@ class Patches:
         return torch.cat([inside, centre.to(cond.dtype)], 1)
 
     def _subgrid(self, cond: Tensor, image: Tensor, cell: Tensor) -> Tensor:
-        grid = F.pad(cond.view(-1, self.grid_size, self.grid_size), (self.k,) * 4)
-        width = 2 * self.k + 1
-        return grid.unfold(1, width, 1).unfold(2, width, 1)[image, cell[:, 0], cell[:, 1]].flatten(1)
+        return self._around(cond.view(-1, 1, self.grid_size, self.grid_size), image, cell, 1).flatten(1)
+
+    def _around(self, x: Tensor, image: Tensor, cell: Tensor, size: int) -> Tensor:
+        """The (2k + 1)^2 cells of `size` pixels around `cell`, zero outside; by indices, which torch.func can batch."""
+        at = (cell * size)[:, :, None] + torch.arange((2 * self.k + 1) * size, device=x.device)
+        padded = F.pad(x, (self.k * size,) * 4).permute(0, 2, 3, 1)
+        return padded[image[:, None, None], at[:, 0, :, None], at[:, 1, None, :]].permute(0, 3, 1, 2)
 
     def _slots(self, cond: Tensor, cell: Tensor) -> Tensor:
         entries = cond.view(-1, self.slots, 3)
