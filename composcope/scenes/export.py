@@ -9,6 +9,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,19 +115,24 @@ def encoded(image: np.ndarray) -> bytes:
 
 def write_clevr(job: Job, out: Path, tick: Tick) -> None:
     """images/*.png and, last, CLEVR_scenes.json."""
-    for first in range(0, job.num, CHUNK):
-        indices = range(first, min(first + CHUNK, job.num))
-        files = {i: out / "images" / image_filename(i) for i in indices}
-        if all(file.exists() for file in files.values()):
-            tick(len(indices))
-            continue
-        for example in examples(job, indices, tick):
-            if not files[example.index].exists():
-                with whole(files[example.index]) as partial:
-                    partial.write_bytes(example.png)
+    with ThreadPoolExecutor() as pool:  # a file is waited for until it is on the disk, so several at a time
+        for first in range(0, job.num, CHUNK):
+            indices = range(first, min(first + CHUNK, job.num))
+            if all((out / "images" / image_filename(i)).exists() for i in indices):
+                tick(len(indices))
+                continue
+            for _ in pool.map(partial(write_image, out / "images"), examples(job, indices, tick)):
+                pass
     if not (out / "CLEVR_scenes.json").exists():
-        with whole(out / "CLEVR_scenes.json") as partial, open(partial, "w", encoding="utf-8") as file:
+        with whole(out / "CLEVR_scenes.json") as path, open(path, "w", encoding="utf-8") as file:
             file.writelines(scenes_json(job))
+
+
+def write_image(folder: Path, example: Example) -> None:
+    file = folder / image_filename(example.index)
+    if not file.exists():
+        with whole(file) as path:
+            path.write_bytes(example.png)
 
 
 def scenes_json(job: Job) -> Iterator[str]:
@@ -147,8 +153,8 @@ def write_shards(
         if file.exists():
             tick(len(indices))
             continue
-        with whole(file) as partial:
-            write(examples(job, indices, tick), partial)
+        with whole(file) as path:
+            write(examples(job, indices, tick), path)
 
 
 def write_tar(of: Iterator[Example], file: Path) -> None:
