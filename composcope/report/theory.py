@@ -124,7 +124,7 @@ def machines(curves: Curves) -> Figure:
 
 
 def dynamics(curves: Curves) -> Figure:
-    figure, (axis,) = panels("entries of W = U U^T, mu = (1, 1.5): growth, suppression, next concept")
+    figure, (axis,) = panels("entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept")
     for index, entry in enumerate(np.array(curves["W"]).T):
         row, col = divmod(index, 3)
         if row <= col:
@@ -153,7 +153,7 @@ def failure(curves: Curves) -> Figure:
     figure, axes = panels("Fig. 10's data, published step W + eta V(W)", "the same starts, gradient descent on U")
     for axis, name in zip(axes, ("published", "descent"), strict=True):
         for run in curves[name]:
-            axis.plot(np.linspace(0, 400, len(run)), np.clip(run, -2, 2), lw=0.8)
+            axis.plot(np.linspace(0, 250, len(run)), np.clip(run, -2, 2), lw=0.8)
         labelled(axis, "time", "w_11, cut at -2 and 2", legend=False)
         axis.set_ylim(-2.1, 2.1)
     return figure

@@ -41,7 +41,6 @@ from composcope.theory.relaxation import Coupled, bound, errors, gaussian_condit
 from composcope.theory.score_machine import score_machine
 from composcope.theory.sim import wilson
 
-
 Rule = Literal["=", "<=", ">="]
 
 

@@ -170,4 +170,4 @@ def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     share = successes / trials
     centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
-    return centre - half, centre + half
+    return max(0.0, centre - half), min(1.0, centre + half)
