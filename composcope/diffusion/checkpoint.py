@@ -95,6 +95,10 @@ class State:
         for name, weight in self.weights.items():
             weight.copy_(kept[f"weights/{name}"])
             m, v = (torch.empty_like(weight).copy_(kept[f"{part}/{name}"]) for part in "mv")
-            self.adam.state[weight] = {"step": torch.tensor(float(step)), "exp_avg": m, "exp_avg_sq": v}
+            self.adam.state[weight] = {
+                "step": torch.tensor(float(step), device=weight.device),
+                "exp_avg": m,
+                "exp_avg_sq": v,
+            }
         for name, average in self.averaged().items():
             average.copy_(kept[f"ema/{name}"])

@@ -79,4 +79,4 @@ class Precond(nn.Module):
 
     def log_variance(self, sigma: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         """u(sigma): how much of the loss at this noise level is beyond anyone's reach."""
-        return self.uncertainty(sigma.log() / 4)
+        return self.uncertainty(sigma.log() / 4).float()

@@ -32,10 +32,10 @@ class Pixels(nn.Module):
         return Pixels(centre, float(distance.kthvalue(rank + 1).values) / REACH)
 
     def encode(self, images: Float[Tensor, "n 3 height width"]) -> Float[Tensor, "n 3 height width"]:
-        return (images - self.centre) / self.scale
+        return (images - self.centre.to(images)) / self.scale.to(images)
 
     def decode(self, x: Float[Tensor, "n 3 height width"]) -> UInt8[np.ndarray, "n height width 3"]:
         """The nearest bytes, as pictures are kept."""
-        images = x * self.scale + self.centre
+        images = x * self.scale.to(x) + self.centre.to(x)
         bytes_ = ((images + 1) * 127.5).round().clamp(0, 255).to(torch.uint8)
         return bytes_.permute(0, 2, 3, 1).contiguous().cpu().numpy()

@@ -86,7 +86,7 @@ ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention
     ("laptop", "local"):  Architecture( 32,  8,  32, (1, 2),       1, (),      32, 2, 1, positions=WAVES),  # 0.7 M
     ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
     ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
-    ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (16, 8), 64, 1, 2),  # EDM2's XS: 124 M weights
+    ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16),64, 1, 2),  # EDM2's XS: 124 M weights
     ("paper",  "local"):  Architecture(128, 16, 128, (1, 2, 3, 4), 3, (10, 5), 64, 1, 2),  # patches of 40 pixels
 }
 GPU: dict[str, Any] = dict(bf16=True, channels_last=True, compile=True,  # not run here

@@ -1,6 +1,7 @@
 """A Config and a folder make a run; the same again goes on from where it stopped, and a finished run is left alone.
 
-folder: config.json, log.jsonl, model.safetensors (the averaged weights), snapshots/, averages/, checkpoints/, samples/
+folder: config.json, log.jsonl, model.safetensors (the averaged weights), pixels.safetensors (constants of the data),
+        snapshots/ averages/ checkpoints/ samples/ tensorboard/
 """
 
 import os
@@ -19,13 +20,14 @@ from torch import Tensor
 from composcope.diffusion.checkpoint import save_tensors
 from composcope.diffusion.ema import Profile, gamma_of, reconstruct
 from composcope.diffusion.loss import Loss
+from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.diffusion.train import train
 from composcope.errors import InputError
 from composcope.files import locked, whole, write_text
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, difference
-from composcope.runs.data import examples_of, images_of, measured
+from composcope.runs.data import Images, examples_of, images_of, measured
 from composcope.runs.model import SHIPPED, SNAPSHOTS, Model, find, load, weights_path
 from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid, LocationList
 from composcope.scenes.scene import COLORS
@@ -40,6 +42,8 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
     """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes."""
     folder, rank = Path(folder), int(os.environ.get("RANK", 0))
     device = device or (f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu")
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)  # not run here
     if config.threads:
         torch.set_num_threads(config.threads)
         numba.set_num_threads(config.threads)
@@ -51,7 +55,7 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
             print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)
             return
         images = images_of(config)
-        model = Model(config, *measured(config, images))
+        model = Model(config, *constants(config, images, folder / "pixels.safetensors"))
         make = examples_of(model, images)
         if rank == 0:
             config.save(folder / "config.json")  # only now: what cannot be built leaves no trace
@@ -65,6 +69,15 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
                     samples(model, weights, sheet).save(partial, "png")
 
         train(model, Loss(model.denoiser), make, config.recipe, folder, renormalize, keep, draw, device)
+
+
+def constants(config: Config, images: Images, path: Path) -> tuple[Pixels, float]:
+    """The pixel constants and sigma_data, measured when the run began and read from then on."""
+    if not path.exists():
+        pixels, sigma_data = measured(config, images)
+        save_tensors(path, pixels.state_dict() | {"sigma_data": torch.tensor(sigma_data)})
+    kept = load_file(path)
+    return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
 
 
 def same_run(config: Config, folder: Path) -> None:
@@ -86,7 +99,7 @@ def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: in
     device = next(iter(weights.values())).device
     x = sample(averaged, [*SHEET_SEEDS] * len(SHEET_K), model.shape, cond, noise_levels(steps), device=device)
     asked = rows if isinstance(model.conditioner, LocationGrid | LocationList) else [()] * len(rows)
-    return sheet(model.pixels.cpu().decode(x), asked, len(SHEET_SEEDS))
+    return sheet(model.pixels.decode(x), asked, len(SHEET_SEEDS))
 
 
 def reaverage(run: str | Path, sigma_rel: float) -> Model:
