@@ -1,0 +1,6 @@
+"""The same question in a learned basis: activations, cosines between concepts, and SDXL as a Denoiser."""
+
+from composcope.features.capture import Means, capture
+from composcope.features.probe import replicates, summary
+
+__all__ = ["Means", "capture", "replicates", "summary"]

@@ -7,6 +7,9 @@ All concepts start from the same noise. A file that is there is not made again, 
 
 import hashlib
 import re
+import resource
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ from composcope.diffusion.denoiser import Denoiser
 from composcope.errors import InputError
 from composcope.features.capture import Means, Read, capture, output, pooled
 from composcope.files import whole
+from composcope.progress import track
 
 Images = Float[Tensor, "batch channel height width"]
 Cond = Float[Tensor, "batch features"] | None
@@ -117,6 +121,26 @@ def once(path: Path, make: Callable[[], Mapping[str, Tensor]]) -> Path:
     return path
 
 
+def make_all(
+    folder: Path, todo: Mapping[tuple[str, int], Callable], what: str, call: Callable[[], object], calls: int
+) -> None:
+    """Say what it will take, from one timed `call` of which each file needs `calls`; then make what is not there."""
+    paths = {file_of(folder, *key): make for key, make in todo.items()}
+    left = {path: make for path, make in paths.items() if not path.exists()}
+    if not left:
+        return
+    with torch.no_grad():
+        call()  # the first one also sets things up
+        began = time.monotonic()
+        call()
+    minutes = (time.monotonic() - began) * calls * len(left) / 60
+    on_gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
+    memory = max(on_gpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024) / 2**30
+    print(f"{what}: {len(left)} of {len(todo)} to make, about {minutes:.1f} minutes, {memory:.1f} GiB", file=sys.stderr)
+    for path, make in track(left.items(), what, len(left)):
+        once(path, make)
+
+
 def keys(path: Path) -> list[str]:
     with safe_open(path, "pt") as file:
         return list(file.keys())
@@ -131,9 +155,9 @@ def read(path: Path, key: str) -> Tensor:
         raise InputError(f"{path} does not hold {key} ({error}); delete it and run the same command again") from None
 
 
-def stack(folder: Path, concepts: Mapping[str, str], groups: int) -> Float[Tensor, "n groups features"]:
-    """One layer of all concepts: `concepts` says under which key each has it."""
-    rows = [[read(file_of(folder, name, g), key).flatten() for g in range(groups)] for name, key in concepts.items()]
+def stack(folder: Path, entries: Sequence[tuple[str, str]], groups: int) -> Float[Tensor, "n groups features"]:
+    """One layer of many concepts; an entry is a concept and the key under which its files have the layer."""
+    rows = [[read(file_of(folder, name, group), key).flatten() for group in range(groups)] for name, key in entries]
     return torch.stack([torch.stack(row) for row in rows])
 
 

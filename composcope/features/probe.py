@@ -9,6 +9,7 @@ groups that share their seeds across concepts; with a group mean delta_ia = mu_i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +28,17 @@ class Interval:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number (or a word) and where it was measured; it becomes a row."""
+
+    claim: str
+    setting: dict[str, Any]
+    value: float | str
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,34 +77,38 @@ def weights(groups: int, resamples: int, seed: int = 0) -> Float[Tensor, "resamp
     return torch.from_numpy(np.vstack([np.ones(groups), drawn]) / groups)
 
 
-def interval(values: Float[Tensor, " resamples"]) -> Interval:
-    low, high = np.nanquantile(values[1:].numpy(), [0.025, 0.975])
+def over_samples(values: Float[np.ndarray, "samples *rest"]) -> Float[np.ndarray, "one_and_resamples *rest"]:
+    """Means over samples: of all, then of resamples."""
+    return np.tensordot(weights(len(values), RESAMPLES).numpy(), values, 1)
+
+
+def interval(values: Float[Tensor, " one_and_resamples"] | Float[np.ndarray, " one_and_resamples"]) -> Interval:
+    low, high = np.quantile(np.asarray(values[1:]), [0.025, 0.975])
     return Interval(float(values[0]), float(low), float(high))
 
 
-def similarity(
-    means: Float[Tensor, "n groups features"],
-    background: Float[Tensor, "groups features"],
-    categories: Sequence[str] | None = None,
-    resamples: int = RESAMPLES,
-) -> Similarity:
-    """The cosine matrix and its summary. The groups of all concepts and of the background share their seeds.
+def replicates(
+    means: Float[Tensor, "n groups features"], background: Float[Tensor, "groups features"], resamples: int = RESAMPLES
+) -> Float[Tensor, "one_and_resamples n n"]:
+    """Cosine matrices: first of all samples, then of resampled groups, the same groups whatever the layer."""
+    if means.shape[1] < 2:
+        raise InputError(f"intervals over samples need at least 2 groups of samples, not {means.shape[1]}")
+    return cosines(gram(means, background), weights(means.shape[1], resamples))
 
-    categories: of the first concepts; those beyond (composites) are in the matrix and not in the summary.
+
+def summary(cosine: Float[Tensor, "one_and_resamples n n"], categories: Sequence[str] | None = None) -> Similarity:
+    """The matrix, and means of its pairs within and between categories.
+
+    categories: of the first concepts; those beyond (composites) are in the matrix and not in the means.
     """
-    n, groups, _ = means.shape
-    if groups < 2:
-        raise InputError(f"intervals over samples need at least 2 groups of samples, not {groups}")
-    cosine = cosines(gram(means, background), weights(groups, resamples))
     low, high = np.quantile(cosine[1:].numpy(), [0.025, 0.975], axis=0)
-    names = list(categories) if categories is not None else list(map(str, range(n)))
+    matrix = cosine[0].numpy()
+    names = list(categories) if categories is not None else list(map(str, range(len(matrix))))
     same = torch.tensor([[a == b for b in names] for a in names])
-    pairs = torch.ones_like(same).triu(diagonal=1).bool()
+    pairs = torch.ones_like(same).triu(diagonal=1)
     chosen = cosine[:, : len(names), : len(names)]
     between = chosen[:, pairs & ~same].mean(1)
-    matrix = cosine[0].numpy()
     if not (pairs & same).any():
         return Similarity(matrix, low, high, interval(between))
     within = chosen[:, pairs & same].mean(1)
-    summary = (interval(v) for v in (between, within, within / between, within - between))
-    return Similarity(matrix, low, high, *summary)
+    return Similarity(matrix, low, high, *map(interval, (between, within, within / between, within - between)))

@@ -63,6 +63,8 @@ def read(path: str | Path) -> Prompts:
             said["locality"],
             tuple((float(u), float(v)) for u, v in said["places"]),
         )
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a file of prompts ({error!r})") from None
 

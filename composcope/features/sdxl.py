@@ -136,7 +136,7 @@ class SDXL:
         """The step of a noise level: linear in log sigma between the steps of training."""
         if self.scheduler.config.timestep_type == "continuous" and self.prediction == "v_prediction":
             return 0.25 * sigma.log()
-        low = (torch.searchsorted(self.table, sigma, right=True) - 1).clamp(0, len(self.table) - 2)
+        low = (torch.searchsorted(self.table, sigma.contiguous(), right=True) - 1).clamp(0, len(self.table) - 2)
         log = self.table.log()
         return low + ((sigma.log() - log[low]) / (log[low + 1] - log[low])).clamp(0, 1)
 
@@ -194,10 +194,10 @@ class SDXL:
         return noise(seeds, self.shape).to(self.device) * float(self.scheduler.init_noise_sigma)
 
     @torch.no_grad()
-    def decode(self, x: Latents) -> UInt8[np.ndarray, "batch height width 3"]:
+    def decode(self, x: Latents) -> UInt8[np.ndarray, "batch rows columns 3"]:
         return np.concatenate([self._decode(one) for one in x.split(1)])
 
-    def _decode(self, x: Latents) -> UInt8[np.ndarray, "batch height width 3"]:
+    def _decode(self, x: Latents) -> UInt8[np.ndarray, "batch rows columns 3"]:
         if self.constants is not None:
             fold = math.isqrt(x.shape[1] // 3)
             pixels = Pixels(self.constants["centre"], float(self.constants["scale"]))

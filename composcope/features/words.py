@@ -69,6 +69,19 @@ class Words:
         return self([condition_set, *(tuple(w for w in condition_set if w != word) for word in condition_set)])
 
 
+THIRDS = {"left": 0, "middle": 1, "center": 1, "right": 2}
+
+
+def thirds(prompt: str) -> dict[Word, int]:
+    """The third of the width that each word speaks of: that of the place named in its clause, if there is one."""
+    found: dict[Word, int] = {}
+    for clause in re.finditer(r"(?:(?!,| and | with ).)+", prompt):
+        inside = [word for word in words(prompt) if clause.start() <= word.start < clause.end()]
+        named = [THIRDS[word.text.lower()] for word in inside if word.text.lower() in THIRDS]
+        found |= {word: named[0] for word in inside if len(named) == 1}
+    return found
+
+
 def dominant(influence: Float[Tensor, " conditions"], factor: float = 2.0) -> list[int]:
     """The fewest strongest conditions of which the weakest has >= 2x the influence of the next; often none."""
     ranked = influence.argsort(descending=True)

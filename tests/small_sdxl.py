@@ -1,0 +1,77 @@
+"""A small SDXL pipeline with random weights from diffusers' own classes, and the real CLIP vocabulary."""
+
+import gzip
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from composcope.features import sdxl
+
+
+@cache
+def clip_tokenizer():
+    from transformers import CLIPTokenizer
+    from transformers.models.clip.tokenization_clip import pre_tokenizers
+
+    spec = importlib.util.find_spec("open_clip")
+    packed = Path(spec.origin).with_name("bpe_simple_vocab_16e6.txt.gz").read_bytes()
+    merges = [tuple(line.split()) for line in gzip.decompress(packed).decode().split("\n")[1:48895]]
+    # The vocabulary's own order of bytes: printable ones first.
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet(), key=lambda c: (ord(c) > 255, ord(c)))
+    tokens = [*letters, *(c + "</w>" for c in letters), *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
+    return CLIPTokenizer(vocab={t: i for i, t in enumerate(tokens)}, merges=merges, model_max_length=77)
+
+
+def random_pipeline(prediction: str = "epsilon"):
+    sdxl.quiet()
+    from diffusers import AutoencoderKL, EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
+    from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection
+
+    torch.manual_seed(0)
+    tokenizer = clip_tokenizer()
+    text = CLIPTextConfig(
+        hidden_size=16, intermediate_size=16, projection_dim=16, num_hidden_layers=2, num_attention_heads=2
+    )
+    unet = UNet2DConditionModel(
+        sample_size=8,
+        layers_per_block=1,
+        block_out_channels=(16, 32),
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        transformer_layers_per_block=(1, 2),
+        attention_head_dim=(2, 4),
+        norm_num_groups=8,
+        cross_attention_dim=32,
+        use_linear_projection=True,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        projection_class_embeddings_input_dim=16 + 6 * 8,
+    )
+    vae = AutoencoderKL(
+        block_out_channels=(8, 8),
+        norm_num_groups=4,
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+        latent_channels=4,
+        sample_size=16,
+    )
+    schedule = EulerDiscreteScheduler(
+        beta_start=0.00085,
+        beta_end=0.012,
+        beta_schedule="scaled_linear",
+        prediction_type=prediction,
+        timestep_spacing="leading",
+        steps_offset=1,
+    )
+    return StableDiffusionXLPipeline(
+        vae=vae,
+        text_encoder=CLIPTextModel(text),
+        text_encoder_2=CLIPTextModelWithProjection(text),
+        tokenizer=tokenizer,
+        tokenizer_2=tokenizer,
+        unet=unet,
+        scheduler=schedule,
+        add_watermarker=False,
+    )
