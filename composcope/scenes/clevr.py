@@ -161,13 +161,13 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[flo
 
 
 def fitted(points: np.ndarray, seen: np.ndarray, size: tuple[int, int]) -> tuple[tuple[float, float, float], float]:
-    """Gauss-Newton from the base camera, with a weak pull towards it: (camera, greatest error in pixels)."""
+    """Gauss-Newton from the base camera, and a pull towards it as strong as rounding to pixels: (camera, error)."""
     camera = np.array(CAMERA)
     for _ in range(10):
         off = residuals(camera, points, seen, size)
         slope = np.stack([(residuals(camera + step, points, seen, size) - off) / 1e-6 for step in 1e-6 * np.eye(3)], 1)
-        normal = slope.T @ slope + 1e-3 * np.eye(3)
-        step = np.linalg.solve(normal, slope.T @ off + 1e-3 * (camera - CAMERA))
+        normal = slope.T @ slope + np.eye(3)
+        step = np.linalg.solve(normal, slope.T @ off + camera - CAMERA)
         camera = camera - step
         if np.abs(step).max() < 1e-4:
             break
