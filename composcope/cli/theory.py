@@ -51,10 +51,14 @@ def run(what: str, studies: Mapping[str, Callable[[], Study]], only: tuple[str, 
             with whole(out.with_name(f"{what}_{name}.png")) as partial:
                 FIGURES[name](study.curves).savefig(partial, format="png", dpi=130)
     if as_json:
-        print("\n".join(json.dumps(asdict(row)) for row in rows))
+        print_json(rows)
         return
     Console().print(table(rows, f"composcope {what}"))
     Console().print(f"rows: {out}; figures: {out.with_name(what)}_*.png")
+
+
+def print_json(rows: list[Row]) -> None:
+    print("\n".join(json.dumps(asdict(row)) for row in rows))
 
 
 def to_row(claim: Claim) -> Row:

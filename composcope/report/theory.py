@@ -163,3 +163,28 @@ FIGURES: dict[str, Callable[[Curves], Figure]] = {
     figure.__name__: figure
     for figure in (lemma_1, length, relaxation, feature_space, projective, machines, dynamics, swing_by, failure)
 }
+
+
+def circles(rows: Sequence[Row]) -> Figure:
+    """Concept accuracies along the training, and the way of the unseen combination through (colour, size)."""
+    figure, axes = panels("accuracy: colour", "accuracy: size", "the unseen combination: from light to dark")
+    names = {(0, 0): "red big", (0, 1): "red small", (1, 0): "blue big", (1, 1): "blue small (unseen)"}
+    found: dict[tuple[int, int, str], list[tuple[float, ...]]] = {}
+    for row in sorted(rows, key=lambda row: row.setting["step"]):
+        at = (*row.setting["asked"], row.setting["concept"])
+        found.setdefault(at, []).append(
+            tuple(float(x or 0) for x in (row.setting["step"], row.value, row.low, row.high))
+        )
+    for (blue, small, concept), points in found.items():
+        step, value, low, high = np.array(points).T
+        axis = axes[("colour", "size").index(concept)]
+        axis.plot(step, value, "o-" if blue and small else ".--", label=names[blue, small])
+        axis.fill_between(step, low, high, alpha=0.15)
+    for axis in axes[:2]:
+        labelled(axis, "training step", "share of 32 draws")
+    colour, size = (np.array(found[1, 1, concept])[:, 1] for concept in ("colour", "size"))
+    axes[2].plot(colour, size, color="0.7")
+    axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
+    axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
+    labelled(axes[2], "colour right", "size right", legend=False)
+    return figure
