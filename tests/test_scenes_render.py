@@ -137,11 +137,13 @@ def test_a_small_image_is_a_large_one_seen_from_afar(size):
     """Anti-aliasing: the mean light of 4x4 pixels of a larger image (rubber: metal's highlights clip there)."""
     rubber = [replace(s, objects=tuple(replace(o, material="rubber") for o in s.objects)) for s in some()]
     small, large = linear(render(rubber, size)), linear(render(rubber, 4 * size))
-    mean = large.reshape(-1, size, 4, size, 4, 3).mean((2, 4))
-    error = abs(small - mean).mean((1, 2, 3))
-    assert error.max() < 0.004  # of a mean light of about 0.16
-    jagged = abs(large[:, 2::4, 2::4] - mean).mean((1, 2, 3))  # one sample a pixel: what it would be without
-    assert (error < 0.6 * jagged).all()
+    blocks = large.reshape(-1, size, 4, size, 4, 3)
+    mean = blocks.mean((2, 4))
+    assert abs(small - mean).mean((1, 2, 3)).max() < 0.004  # of a mean light of about 0.16
+    edges = np.ptp(blocks, axis=(2, 4)).max(-1) > 0.1  # elsewhere both errors are the rounding to bytes
+    assert edges.sum() > 20
+    jagged = abs(large[:, 2::4, 2::4] - mean)[edges].mean()  # one sample a pixel: what it would be without
+    assert abs(small - mean)[edges].mean() < 0.6 * jagged
 
 
 def test_metal_is_not_rubber_and_colours_show():
