@@ -177,7 +177,7 @@ def scattered(args: Args) -> list[Row]:
     points = dots(rows)
     if len(points) < 3:
         raise InputError(f"{folder} has both K_max and conditional locality of {len(points)} models; a scatter needs 3")
-    found = spearman(np.array([p.gain for p in points]), np.array([p.locality for p in points]))
+    found = spearman(np.array([p.gain[0] for p in points]), np.array([p.locality[0] for p in points]))
     chances = [row.setting["chance"] for row in rows if row.claim == "locality/conditional_locality"]
     save(scatter(points, str(found), float(np.mean(chances))), args.out.with_suffix("") / "scatter.png")
     print(f"Spearman correlation of K_max gain and conditional locality: {found}, {len(points)} dots", file=sys.stderr)

@@ -58,7 +58,7 @@ def curves(rows: Sequence[Row]) -> Figure:
     conditional = any(row.claim == "locality/near_share" for row in rows)
     below = 3 if conditional else 2
     figure = Figure(figsize=(max(2.4 * len(pixels), 3.6 * below), 5.2 if conditional else 2.9), layout="constrained")
-    upper, lower = figure.subfigures(2, 1) if conditional else (None, figure)
+    upper, lower = figure.subfigures(2, 1, squeeze=False)[:, 0] if conditional else (None, figure)
     if upper is not None:
         for panel, pixel in zip(upper.subplots(1, len(pixels), sharey=True, squeeze=False)[0], pixels, strict=True):
             own = [row for row in rows if row.claim == "locality/influence" and tuple(row.setting["pixel"]) == pixel]
@@ -97,25 +97,22 @@ def lines(panel: Axes, rows: Sequence[Row], by: str, colors: Sequence[str]) -> N
 def band(panel: Axes, rows: Sequence[Row], label: str, color: str) -> None:
     """A line over noise levels with its 95 % interval."""
     own = sorted((row for row in rows if row.value is not None), key=lambda row: row.setting["sigma"])
-    sigma, value = [row.setting["sigma"] for row in own], [float(row.value or 0) for row in own]
-    low = [v if row.low is None else row.low for v, row in zip(value, own, strict=True)]
-    high = [v if row.high is None else row.high for v, row in zip(value, own, strict=True)]
+    sigma, (value, low, high) = [row.setting["sigma"] for row in own], np.array([edges(row) for row in own]).T
     panel.plot(sigma, value, marker="o", ms=2.5, lw=1.2, label=label, color=color)
     panel.fill_between(sigma, low, high, color=color, alpha=0.15, lw=0)
 
 
 @dataclass(frozen=True)
 class Dot:
-    """One model at one moment of its training: K_max beyond the trained number, and conditional locality."""
+    """One model at one moment of its training: K_max beyond the trained number, and conditional locality.
+
+    Both as (value, low, high).
+    """
 
     run: str
     snapshot: str
-    gain: float
-    gain_low: float
-    gain_high: float
-    locality: float
-    low: float
-    high: float
+    gain: tuple[float, float, float]
+    locality: tuple[float, float, float]
 
 
 MOMENTS = {"early": "o", "middle": "^", "final": "s"}
@@ -134,11 +131,20 @@ def dots(rows: Sequence[Row]) -> list[Dot]:
     for row in rows:
         key = row.run, row.setting.get("snapshot")
         if row.claim == "locality/conditional_locality" and key in reached and row.value is not None:
-            k_max, N = reached[key], row.setting["trained"]
-            gains = [float(k_max.value if edge is None else edge) - N for edge in (k_max.value, k_max.low, k_max.high)]
-            sides = [float(row.value if edge is None else edge) for edge in (row.value, row.low, row.high)]
-            found[key] = Dot(*key, *gains, *sides)
+            value, low, high = (edge - row.setting["trained"] for edge in edges(reached[key]))
+            found[key] = Dot(row.run, row.setting["snapshot"], (value, low, high), edges(row))
     return list(found.values())
+
+
+def edges(row: Row) -> tuple[float, float, float]:
+    """The value and its interval; without an interval, the value itself."""
+    value = float(row.value or 0)
+    return value, value if row.low is None else row.low, value if row.high is None else row.high
+
+
+def whiskers(value: float, low: float, high: float) -> tuple[float, list[float], list[float]]:
+    """A point and how far its interval goes to either side."""
+    return value, [max(value - low, 0)], [max(high - value, 0)]
 
 
 def scatter(points: Sequence[Dot], correlation: str, chance: float | None = None) -> Figure:
@@ -147,10 +153,9 @@ def scatter(points: Sequence[Dot], correlation: str, chance: float | None = None
     panel = figure.add_subplot(xlabel="$K_{max}$ - trained maximum", ylabel="conditional locality", ylim=(-0.03, 1.03))
     runs = list(dict.fromkeys(point.run for point in points))
     for point in points:
-        across = [[point.gain - point.gain_low], [point.gain_high - point.gain]]
-        up = [[point.locality - point.low], [point.high - point.locality]]
-        style = {"color": COLORS[runs.index(point.run) % len(COLORS)], "fmt": MOMENTS.get(point.snapshot, "D")}
-        panel.errorbar(point.gain, point.locality, up, across, ms=6, lw=0.7, alpha=0.85, **style)
+        (gain, *across), (locality, *up) = (whiskers(*sides) for sides in (point.gain, point.locality))
+        color, marker = COLORS[runs.index(point.run) % len(COLORS)], MOMENTS.get(point.snapshot, "D")
+        panel.errorbar(gain, locality, up, across, marker, color=color, ms=6, lw=0.7, alpha=0.85)
     for run, color in zip(runs, COLORS * 9, strict=False):
         panel.plot([], [], "s", color=color, label=run)
     for moment, marker in MOMENTS.items():
