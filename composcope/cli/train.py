@@ -19,7 +19,7 @@ class Args:
 
     Train an experiment of the paper (numbered as in its version 3), with any of its parts changed. The same command
     goes on from where the run was stopped. On several processes:
-    torchrun --nproc-per-node N --no-python composcope train ...
+    torchrun --standalone --nproc-per-node N --no-python composcope train ...
     """
 
     experiment: Annotated[str, tyro.conf.Positional]
