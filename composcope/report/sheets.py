@@ -30,9 +30,9 @@ def sheet(
 
 
 def mark(picture: Image.Image, found: Sequence[tuple[float, float]], asked: Sequence[tuple[float, float]]) -> None:
-    """Rings of a tenth of the width, dots of a fortieth, in place."""
+    """Rings of an eighth of the width, dots of a thirtieth, in place."""
     pen, (width, height) = ImageDraw.Draw(picture), picture.size
     for u, v in found:
         pen.circle((u * width, v * height), width / 16, outline=FOUND, width=max(1, width // 100))
     for u, v in asked:
-        pen.circle((u * width, v * height), width / 45, fill=ASKED, outline=(255, 255, 255))
+        pen.circle((u * width, v * height), width / 64, fill=ASKED)
