@@ -66,12 +66,19 @@ def rows() -> list[tuple[str, str, str]]:
         x, sigma = torch.randn(batch, *model.shape), torch.ones(batch)
         cond = model.conditioner([PAPER_LOCATIONS[:4]] * batch)
         given = model, x, sigma, cond
-        error = float((pixel_gradient(*given, PIXELS) - kept_graph(*given)).abs().max())
+        expected = kept_graph(*given)
+        error = float((pixel_gradient(*given, PIXELS) - expected).abs().max() / expected.max())
         at_once, kept, fresh = medians(
             lambda g=given: pixel_gradient(*g, PIXELS), lambda g=given: kept_graph(*g), lambda g=given: fresh_graph(*g)
         )
         measured = f"{1e3 * at_once:.0f} ms; {fresh / at_once:.1f}x a loop, {kept / at_once:.1f}x one on a kept graph"
-        table.append((f"pixel gradient, 5 pixels, 32x32, batch {batch}", measured, f"2x; differs by {error:.0e}"))
+        table.append(
+            (
+                f"pixel gradient, 5 pixels, 32x32, batch {batch}",
+                measured,
+                f"2x; largest difference {error:.0e} of the maximum",
+            )
+        )
     return table + interventions(model)
 
 

@@ -27,14 +27,14 @@ def heatmaps(
 ) -> Figure:
     """A column a noise level. First row: one denoised image; below, for each pixel (ring), what it looks at.
 
-    Each heatmap is scaled to its own maximum; the crosses' strength is the influence of their condition on the pixel,
-    on one scale for the whole figure.
+    Each heatmap is the root of the gradient, scaled to its own maximum; the crosses' strength is the influence of their
+    condition on the pixel, on one scale for each row.
     """
     figure = Figure(figsize=(1.3 * len(sigmas) + 0.4, 1.35 * (len(pixels) + 1) + 0.5), layout="constrained")
     axes = figure.subplots(len(pixels) + 1, len(sigmas), squeeze=False)
     _, height, width, _ = images.shape
     at = np.array([influences[:, :, row, column] for row, column in pixels])  # [pixel, level, condition]
-    strength = at / (np.nanmax(at, initial=0) or 1)
+    strength = at / np.maximum(at.max(axis=(1, 2), keepdims=True, initial=0), 1e-12)
     for level, sigma in enumerate(sigmas):
         axes[0, level].imshow(images[level])
         axes[0, level].set_title(f"$\\sigma$ = {sigma:.3g}", fontsize=9)
@@ -43,7 +43,7 @@ def heatmaps(
             panel.imshow(seen, cmap="magma", vmin=0, vmax=seen.max() or 1)
             panel.plot(column, row, "o", mfc="none", mec="white", ms=7, mew=0.8)
             for k, (u, v) in enumerate(places):
-                alpha = float(0.1 + 0.9 * strength[index, level, k])
+                alpha = float(0.08 + 0.92 * strength[index, level, k])
                 panel.plot(u * width - 0.5, v * height - 0.5, "x", color="cyan", ms=7, mew=2.2, alpha=alpha)
     for panel in axes.flat:
         panel.set(xticks=[], yticks=[], xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5))
@@ -70,7 +70,9 @@ def curves(rows: Sequence[Row]) -> Figure:
         panels, ("square", "energy"), ("side of the square, pixels", "energy"), strict=False
     ):
         lines(panel, [row for row in rows if row.claim == f"locality/{claim}"], "pixel", COLORS)
-        panel.set(ylabel=label, ylim=(0, None))
+        panel.set_ylabel(label)
+    panels[0].set_ylim(0, None)
+    panels[1].set_yscale("log")
     panels[0].legend(title="pixel", fontsize=7, title_fontsize=7, frameon=False)
     if conditional:
         shares(panels[2], rows)
