@@ -68,4 +68,6 @@ def test_rise_order_and_interval():
     for hits, trials in ((0, 20), (7, 20), (100, 100)):
         theirs = binomtest(hits, trials).proportion_ci(method="wilson")
         assert S.wilson(hits, trials) == pytest.approx((theirs.low, theirs.high), abs=1e-4)
+    first, second = S.Network(2, 3).layers(3, 1)
+    assert (first != second).all()  # layers of one shape are drawn apart
     assert S.Network(2, 3, start="positive").layers(2, 1)[0].min() >= 0

@@ -42,7 +42,7 @@ class Concepts:
         return self.a.sqrt().diag()
 
     def samples(self, count: int, seed: int) -> Float[Tensor, "points d"]:
-        """`count` points a cluster, scaled to nothing: their mean loss is what a nonlinear map minimises."""
+        """`count` points a cluster: their mean loss is what a nonlinear map minimises."""
         noise = torch.randn(len(self.mu), count, self.d, generator=rng(seed), dtype=torch.float64)
         centres = self.xhat.diag()[: len(self.mu), None]
         return (centres + self.padded(self.sigma) * noise).flatten(0, 1)
@@ -120,7 +120,8 @@ class Network:
 
     def layers(self, d: int, seeds: int) -> list[Float[Tensor, "seeds out in"]]:
         sizes = [d, *[self.width] * (self.depth - 1), d]
-        normal = [torch.randn(seeds, o, i, generator=rng(7 * i + o), dtype=torch.float64) for i, o in pairwise(sizes)]
+        source = rng(0)
+        normal = [torch.randn(seeds, o, i, generator=source, dtype=torch.float64) for i, o in pairwise(sizes)]
         return [self.scale * (w.abs() if self.start == "positive" else w) / math.sqrt(w.shape[2]) for w in normal]
 
     def __call__(self, layers: list[Tensor], x: Float[Tensor, "points d"]) -> Float[Tensor, "seeds points d"]:
