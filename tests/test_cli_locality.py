@@ -81,6 +81,20 @@ def test_a_model_of_which_nothing_is_asked_is_measured_on_named_images(tmp_path)
     assert {tuple(row.setting["pixel"]) for row in read(out)} == {(8, 8), (4, 4), (12, 12)}
 
 
+def test_a_patch_local_model_and_a_list_are_measured_and_patches_end_where_they_should(tmp_path):
+    for experiment in ("exp2l", "exp3"):
+        out = tmp_path / experiment / "locality.jsonl"
+        run = str(run_folder(tmp_path / experiment / "run", experiment))
+        main(Args(run, noise_levels=1, num=1, locations=((0.1, 0.1), (0.9, 0.6)), out=out))
+        with np.load(next(out.with_suffix("").glob("*/sigma-80.0000.npz"))) as kept:
+            maps, gradients = kept["influences"][0], kept["gradients"][0]
+        if experiment == "exp2l":  # patches of 3 x 3 cells: 4 pixels a cell, a condition acts one cell around its own
+            assert (maps[0, 8:] == 0).all() and (maps[0, :, 8:] == 0).all() and (maps[0, :8, :8] > 0).any()
+            assert (gradients[0, 8:] == 0).all() and (gradients[0, :, 8:] == 0).all()
+        else:
+            assert (maps > 0).mean() > 0.99
+
+
 def test_pixels_looked_at_are_rows_and_columns():
     assert looked_at([(0.65, 0.25), (1.0, 1.0)], 32) == ((8, 20), (31, 31), (16, 16))
 
