@@ -16,7 +16,8 @@ def rows() -> list[tuple[str, str, str]]:
     order = torch.rand(IMAGES, GRID**2, generator=generator).argsort(1).argsort(1)
     cond = (order < 1 + torch.arange(IMAGES)[:, None] % 3).float()
     machine = score_machine(torch.randn(IMAGES, 3, 32, 32, generator=generator), cond, GRID, RADIUS)
-    start = time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     sample(machine, range(BATCH), (3, 32, 32), cond[:BATCH], noise_levels(10))
-    speed = BATCH / (time.perf_counter() - start)
-    return [("local conditional score machine, 10,000 images of 32 x 32", f"{speed:.2f} images/s", "at least 1")]
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    measured = f"{BATCH / wall:.2f} images/s, {cpu / BATCH:.2f} CPU s an image"
+    return [("local conditional score machine, 10,000 images of 32 x 32", measured, "at least 1 image/s on two cores")]

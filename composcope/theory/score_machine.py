@@ -13,7 +13,7 @@ and so on outwards (there the machine is more local in conditions than in pixels
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 from jaxtyping import Bool, Float
@@ -37,6 +37,10 @@ class ScoreMachine:
     def grid(self) -> int:
         return round(len(self.cells) ** 0.5)
 
+    @cached_property
+    def half_norms(self) -> Float[Tensor, "cells 1 images"]:
+        return 0.5 * self.cells.square().sum(-1)[:, None]
+
     def __call__(
         self,
         x: Float[Tensor, "batch channel height width"],
@@ -52,7 +56,7 @@ class ScoreMachine:
         at = to_cells(x.to(self.cells.dtype), self.grid)
         # |x - y|^2 of a patch is the sum over its cells, so a product made once serves every patch that holds the cell;
         # |x|^2 is the same for all images and falls out of the softmax.
-        logs = (at @ self.cells.mT).sub_(0.5 * self.cells.square().sum(-1)[:, None])
+        logs = (at @ self.cells.mT).sub_(self.half_norms)
         logs = self.over_patches(logs, self.radius).div_(sigma.to(logs)[:, None] ** 2)
         if self.conditions is not None and cond is not None:
             for row, asked in enumerate(cond.tolist()):
