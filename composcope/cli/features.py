@@ -120,6 +120,8 @@ def of_run(args: Args) -> list[Row]:
     model = load(str(args.run), args.snapshot).to(args.device)
     if model.conditioner is None:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there are no concepts to compare")
+    if model.config.net == "local":
+        raise InputError(f"{args.run} is patch-local: its layers see patches, so there is no activation of an image")
     asked = {str(c): (c,) for c in (COLORS if model.config.conditioner == "color" else PAPER_LOCATIONS)}
     weights = hashlib.sha256(weights_path(find(str(args.run)), args.snapshot).read_bytes()).hexdigest()
     folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{digest(weights, args.num, args.seed)}"

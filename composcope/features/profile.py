@@ -3,6 +3,7 @@
 ratio(layer) = mean cosine within categories / mean cosine between them                      (version 3, figure 5)
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,9 @@ Matrices = dict[str, Float[np.ndarray, "n n"]]
 
 
 def short(layer: str) -> str:
-    """A layer as rows and figures name it."""
-    return layer.removesuffix(".conv_res1").removeprefix("denoiser.net.").replace("transformer_blocks", "tb")
+    """A layer as rows and figures name it: enc.16x16_block0; up 1.0.2 for block 1, attention 0, transformer 2."""
+    plain = layer.removesuffix(".conv_res1").removesuffix(".attn2").removeprefix("denoiser.net.")
+    return re.sub(r"attentions\.|transformer_blocks\.", "", re.sub(r"_blocks?\.", " ", plain, count=1))
 
 
 @dataclass(frozen=True)

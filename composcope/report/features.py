@@ -106,7 +106,7 @@ def gradients(
         axes[row, 0].imshow(image, extent=(-0.5, side - 0.5, side - 0.5, -0.5))
         axes[row, 0].set_ylabel(f"{level} noise", fontsize=8)
         for index, (y, x) in enumerate(pixels):
-            axes[row, 0].text(x, y, str(index + 1), color="white", fontsize=8, ha="center", va="center")
+            axes[row, 0].text(x, y, str(index + 1), color="red", fontsize=9, weight="bold", ha="center", va="center")
             seen = np.sqrt(maps[row, index])
             axes[row, index + 1].imshow(seen, cmap="magma", vmin=0, vmax=seen.max() or 1)
             axes[row, index + 1].plot(x, y, "o", mfc="none", mec="white", ms=7, mew=0.8)

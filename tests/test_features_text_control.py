@@ -1,0 +1,70 @@
+"""The text-conditioned control: captions say where things are, and training goes on, ships and loads."""
+
+import numpy as np
+import pytest
+import torch
+from small_sdxl import clip_tokenizer
+
+from composcope.features import prompts, sdxl
+from composcope.scenes import COLORS, SHAPES, Object, Scene
+from experiments import text_control
+from experiments.text_control import PLACES, Args, main, phrases, pipeline, spoken
+
+
+def test_a_caption_says_where_things_are():
+    """On the ground line across the picture: far left, centre and far right of the camera's view."""
+    across = [Object("cube", "large", "rubber", color, x, y) for color, x, y in
+              (("red", -2.0, -2.3), ("blue", 0.0, 0.0), ("gray", 2.0, 2.3))]  # fmt: skip
+    scene = Scene(tuple(across))
+    us = [u for u, _ in scene.places]
+    assert us == sorted(us) and us[0] < 1 / 3 < us[1] < 2 / 3 < us[2]
+    want = ["a red cube on the left", "a blue cube in the middle", "a gray cube on the right"]
+    assert phrases(scene) == want
+    said = [spoken(want, np.random.default_rng(seed)) for seed in range(300)]
+    assert 15 <= said.count("") <= 50  # one in ten
+    assert any(set(text.split(" and ")) == set(want) for text in said)
+
+
+def test_its_tokens_are_clips():
+    own, clip = pipeline().tokenizer, clip_tokenizer()
+    text = " and ".join(f"a {color} {shape} {place}" for color in COLORS for shape in SHAPES[:1] for place in PLACES)
+    text += " a sphere a cylinder"
+    assert own.tokenize(text) == clip.tokenize(text)
+
+
+def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_control, "BATCH", 2)
+    monkeypatch.setattr(text_control, "EVERY", 1)
+    work, out = tmp_path / "work", tmp_path / "out"
+    main(Args(minutes=0.01, scenes=8, work=work, out=out))
+    steps = len((work / "log.jsonl").read_text().splitlines())
+    main(Args(minutes=0.03, scenes=8, work=work, out=out))
+    assert len((work / "log.jsonl").read_text().splitlines()) > steps > 0
+    model = sdxl.load(str(out))
+    assert (
+        sum(
+            w.numel()
+            for part in (model.unet, model.pipe.text_encoder, model.pipe.text_encoder_2)
+            for w in part.parameters()
+        )
+        < 3e6
+    )
+    assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 6e6
+    x, cond = model.start([0], 3), model.encode(["a red cube on the left"])
+    assert model.decode(model(x, torch.ones(1), cond)).shape == (1, 32, 32, 3)
+    assert {c.category for c in prompts.read(out / "prompts.json").concepts} == {"colors", "shapes", "places"}
+
+
+@pytest.mark.skipif(not (sdxl.SHIPPED / "text_control" / "unet").is_dir(), reason="the control is not trained yet")
+def test_the_shipped_control_has_learned_where_left_is():
+    """With one object asked for, the denoised image differs from nothing asked most in the third that is named."""
+    from composcope.features.text_locality import in_third
+
+    model = sdxl.load("text_control")
+    x, sigma = model.start(range(16), 50), torch.full((16,), 8.0)
+    x = x / x.std() * 8.0
+    for third, place in enumerate(PLACES):
+        cond = model.encode([f"a red cube {place}"]).expand(16, -1)
+        with torch.no_grad():
+            apart = (model(x, sigma, cond) - model(x, sigma, None)).norm(dim=1).numpy()
+        assert in_third(apart, third).mean() > 0.5  # chance is 1/3
