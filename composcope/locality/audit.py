@@ -109,7 +109,7 @@ class Audit:
     def table(self) -> str:
         """A line a noise level: the side of the square at the first pixel, and the two shares."""
         by = {(row.name, row.setting["sigma"]): row.estimate for row in reversed(self.rows) if "sigma" in row.setting}
-        names = [name for name in ("square", "energy", "near_share", "own_share") if any(key[0] == name for key in by)]
+        names = [name for name in ("square", "near_share", "own_share") if any(key[0] == name for key in by)]
         lines = ["   sigma  " + "".join(f"{name:>24}" for name in names)]
         for level in self.levels:
             lines.append(f"{level.sigma:8.3f}  " + "".join(f"{by[name, level.sigma]!s:>24}" for name in names))
