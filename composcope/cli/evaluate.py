@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +12,7 @@ import numpy as np
 import tyro
 from rich.console import Console
 
+from composcope.diffusion.denoiser import Denoiser
 from composcope.errors import InputError
 from composcope.evaluation.detect import load as load_detector
 from composcope.evaluation.detect import nearest
@@ -20,6 +21,7 @@ from composcope.evaluation.length import Judged, judge_folder, length, sampler
 from composcope.evaluation.oracle import MOST
 from composcope.evaluation.paper import K_MAX, NONE_ASKED
 from composcope.files import whole
+from composcope.locality.intervention import ComposedScores, LocalConditions, Nearest
 from composcope.report.evaluation import curve, table, verdict
 from composcope.report.sheets import sheet
 from composcope.results import Row, add
@@ -51,6 +53,9 @@ class Args:
     """Steps of the sampler."""
     snapshot: str = "final"
     """early, middle or final weights of the run."""
+    intervention: Literal["none", "local", "composed"] = "none"
+    """At sampling time, without training: every pixel denoised with its nearest condition alone (local), or the sum of
+    single-condition scores less the background's (composed)."""
     seed: int = 0
     """Of the noise and the random locations."""
     objects: int = 3
@@ -63,6 +68,13 @@ class Args:
     """Where the rows go; images, sheet and curve go into a folder beside it."""
     json: bool = False
     """Print the rows as JSON lines."""
+
+
+INTERVENTIONS: dict[str, Callable[[Model], Denoiser]] = {  # both take K + 1 passes of the network for one
+    "none": lambda model: model,
+    "local": lambda model: LocalConditions(model, model.conditioner, Nearest(grid=model.config.architecture.grid_size)),
+    "composed": lambda model: ComposedScores(model, model.conditioner),
+}
 
 
 @dataclass(frozen=True)
@@ -100,14 +112,18 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there is nothing to evaluate")
     config = model.config
     how = "colors" if config.conditioner == "color" else args.locations
-    name = Path(str(args.run)).name
+    name = Path(str(args.run)).name + ("" if args.intervention == "none" else f"+{args.intervention}")
     folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{fingerprint(model)}"
-    draw = sampler(model, model.conditioner, model.pixels.decode, model.shape, args.steps)
+    draw = sampler(
+        INTERVENTIONS[args.intervention](model), model.conditioner, model.pixels.decode, model.shape, args.steps
+    )
     Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / config.architecture.grid_size
     judged = length(draw, how, Ks, args.num, cell, folder, args.seed)
     setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num}
     kind, trained = (config.conditioner.replace("packed", "list"), config.labels, config.net), config.objects[1]
-    paper = (values.get(kind, {}).get(trained) for values in (K_MAX, NONE_ASKED))
+    paper = [values.get(kind, {}).get(trained) for values in (K_MAX, NONE_ASKED)]
+    if args.intervention != "none":
+        setting, paper = setting | {"intervention": args.intervention}, [None, None]
     return Subject(name, setting, how, trained, config.labels != "all", *paper), judged, folder
 
 

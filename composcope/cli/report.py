@@ -46,7 +46,7 @@ def main(args: Args) -> None:
 
 def gather(folders: Iterable[Path]) -> list[Row]:
     """Rows of all files below the folders; of rows with one key the last folder's counts."""
-    found = {}
+    found: dict[str, Row] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*.jsonl")):
             if path.name != "log.jsonl":
