@@ -16,7 +16,7 @@ ROOMS = {
     "evaluation": {"scenes", "diffusion"},
     "runs": {"nets", "diffusion", "scenes"},
     "report": {"results"},
-    "study": set(),
+    "study": {"results"},
 }
 ANY = set(ROOMS)
 TABLE = {**{leaf: LEAVES for leaf in LEAVES}, **ROOMS, "cli": ANY, "experiments": ANY}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from composcope.errors import InputError
-from composcope.study.graph import Node
+from composcope.results import Row, read
+from composcope.study.graph import Node, Study
 
 
 @dataclass(frozen=True)
@@ -90,3 +91,13 @@ def measurements(run: Planned, preset: str, folder: Path, num: int) -> list[Node
         command = (measure, str(folder / "runs" / run.name), "--snapshot", snapshot, *words, *extra.get(measure, ()))
         nodes.append(Node(label, (*command, "--out", str(out)), needs=(f"train {run.name}",), minutes=2 * COST[preset]))
     return nodes
+
+
+def measured(preset: str, folder: str | Path, only: str, num: int = 64) -> list[Row]:
+    """The rows of some runs of the study at a preset's scale; what is not done yet is done first."""
+    place = Path(folder) / preset
+    study = Study(plan(preset, place, only, num), place)
+    if failed := study.run():
+        raise InputError(f"{failed[0]} did not end well: see {study.log(failed[0])}")
+    files = {Path(node.command[node.command.index("--out") + 1]) for node in study.nodes.values()}
+    return [row for path in sorted(files) if path.suffix == ".jsonl" for row in read(path)]

@@ -1,0 +1,38 @@
+"""Claim (Figures 2, 10): models that compose have local conditional scores, those that do not have not.
+
+    python -m experiments.score_locality --preset laptop
+
+The scatter is over models and their early, middle and late snapshots (version 3, Figure 2 right).
+"""
+
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from composcope.files import whole
+from composcope.locality.profile import spearman
+from composcope.report.locality import dots, scatter
+from composcope.results import Row
+from composcope.study.plan import measured
+
+RUNS = "exp1,exp2,exp3,exp2l,exp3l"
+
+
+def main(preset: str = "laptop", out: Path = Path("study"), num: int = 64, runs: str = RUNS) -> list[Row]:
+    """Conditional locality of every run with its interval; the scatter against the K_max gain, with its correlation."""
+    rows = measured(preset, out, runs, num)
+    for row in rows:
+        if row.claim == "locality/conditional_locality" and row.value is not None:
+            print(f"{row.run:12} {row.setting['snapshot']:7} conditional locality {row.value:.2f}")
+    points = dots(rows)
+    if len(points) > 2:
+        found = spearman(np.array([p.gain[0] for p in points]), np.array([p.locality[0] for p in points]))
+        with whole(out / preset / "results" / "locality-scatter" / "scatter.png") as partial:
+            scatter(points, str(found)).savefig(partial, format="png", dpi=150)
+        print(f"Spearman {found} over {len(points)} models and snapshots")
+    return rows
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

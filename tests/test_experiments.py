@@ -1,0 +1,53 @@
+"""Every experiment's own `main`, and the study behind it, at smoke size: a tiny run of the real thing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from composcope.results import read
+from composcope.runs.config import Config
+from experiments import color_features, label_policies, length_generalization, local_intervention, score_locality
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory) -> Path:
+    """One study folder for all: a run that two experiments need is trained once."""
+    return tmp_path_factory.mktemp("study")
+
+
+def claims(rows) -> set[str]:
+    return {row.claim for row in rows}
+
+
+def test_length_generalization(out):
+    rows = length_generalization.main("smoke", out, num=2, runs="exp1")
+    final = [row for row in rows if row.claim == "length/k_max_paper" and row.setting["snapshot"] == "final"]
+    assert [row.paper for row in final] == ["9 (v3: 7)"]
+    assert {row.setting["snapshot"] for row in rows} == {"early", "middle", "final"}
+    assert (out / "smoke" / "results" / "evaluate-all" / "exact.png").exists()
+
+
+def test_score_locality_does_nothing_twice(out):
+    marks = {path: path.stat().st_mtime_ns for path in (out / "smoke" / "done").iterdir()}
+    rows = score_locality.main("smoke", out, num=2, runs="exp1")
+    assert "locality/conditional_locality" in claims(rows)
+    assert {path: path.stat().st_mtime_ns for path in marks} == marks
+
+
+def test_local_intervention(out):
+    rows = local_intervention.main("smoke", out, num=2, runs="exp2")
+    assert {row.run for row in rows} == {"exp2", "exp2+local", "exp2+composed"}
+
+
+def test_label_policies(out):
+    rows = label_policies.main("smoke", out, num=2, runs="drop-one")
+    assert Config.load(out / "smoke" / "runs" / "drop-one" / "config.json").labels == "all_but_one"
+    assert claims(rows) == {"length/k_max_paper", "length/none_asked"}
+
+
+def test_color_features(out):
+    rows = color_features.main("smoke", out, num=2, runs="color")
+    assert "length/k_max_paper" in claims(rows) and any(claim.startswith("features/") for claim in claims(rows))
+    took = json.loads((out / "smoke" / "done" / "train color.json").read_text())
+    assert took["minutes"] > 0 and read(out / "smoke" / "results" / "evaluate-color.jsonl")
