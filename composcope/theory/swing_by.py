@@ -14,6 +14,7 @@ from torch import Tensor
 
 from composcope.theory.claims import Claim, Rule, Study, frequency
 from composcope.theory.sim import (
+    STARTS,
     Concepts,
     Network,
     descend,
@@ -38,7 +39,7 @@ FIGURE_10 = Concepts((0.7, 1.7, 3.0), (0.05, 0.05, 0.05), d=3)
 
 def positive(d: int, scale: float, seeds: int = SEEDS) -> Tensor:
     """U with entries uniform in [0, scale], as in the authors' scripts."""
-    return scale * torch.rand(seeds, d, d, generator=rng(0), dtype=torch.float64)
+    return scale * torch.rand(seeds, d, d, generator=rng(STARTS), dtype=torch.float64)
 
 
 def dynamics() -> Study:
@@ -120,7 +121,7 @@ def untied(c: Concepts, net: Network, eta: float = 0.02, steps: int = 800, seeds
 
 
 def gaussian_rows(d: int, width: int) -> Tensor:
-    return 0.1 * (3 / width) ** 0.5 * torch.randn(SEEDS, d, width, generator=rng(1), dtype=torch.float64)
+    return 0.1 * (3 / width) ** 0.5 * torch.randn(SEEDS, d, width, generator=rng(STARTS), dtype=torch.float64)
 
 
 TWO, D3, D64 = (Concepts((1.0, 2.0), (0.05, 0.05), d) for d in (2, 3, 64))
