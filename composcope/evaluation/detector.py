@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor
 
 from composcope.errors import InputError
@@ -227,7 +227,7 @@ def ship(net: Detector, recipe: Recipe, path: Path, scenes: int) -> Path:
     about = {**asdict(recipe), "threshold": threshold, "errors": measured}
     with whole(path) as partial:
         weights = {name: value.half().contiguous() for name, value in net.state_dict().items()}
-        save_file(weights, partial, {"about": json.dumps(about)})
+        partial.write_bytes(save(weights, {"about": json.dumps(about)}))  # save_file hides what it writes from others
     return path
 
 
