@@ -1,14 +1,17 @@
 """The text-conditioned control: captions say where things are, and training goes on, ships and loads."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 from small_sdxl import clip_tokenizer
 
+from composcope.diffusion.pixels import Pixels
 from composcope.features import prompts, sdxl
 from composcope.scenes import COLORS, SHAPES, Object, Scene
 from experiments import text_control
-from experiments.text_control import PLACES, Args, main, phrases, pipeline, spoken
+from experiments.text_control import PLACES, Args, phrases, pipeline, ship, spoken, train
 
 
 def test_a_caption_says_where_things_are():
@@ -33,13 +36,18 @@ def test_its_tokens_are_clips():
 
 
 def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
+    """Two steps, then two more, end where four at once end: exactly the same weights."""
     monkeypatch.setattr(text_control, "BATCH", 2)
-    monkeypatch.setattr(text_control, "EVERY", 1)
-    work, out = tmp_path / "work", tmp_path / "out"
-    main(Args(minutes=0.01, scenes=8, work=work, out=out))
-    steps = len((work / "log.jsonl").read_text().splitlines())
-    main(Args(minutes=0.03, scenes=8, work=work, out=out))
-    assert len((work / "log.jsonl").read_text().splitlines()) > steps > 0
+    said, x0 = [["a red cube on the left"], ["a blue sphere in the middle"]], torch.randn(2, 12, 16, 16)
+    monkeypatch.setattr(text_control, "rate", lambda step, steps: 1e-3)
+    train(pipeline(), Args(steps=2, work=tmp_path / "halves"), said, x0)
+    state = train(pipeline(), Args(steps=4, work=tmp_path / "halves"), said, x0)
+    once = train(pipeline(), Args(steps=4, work=tmp_path / "whole"), said, x0)
+    for name, weight in state.weights.items():
+        assert torch.equal(weight, once.weights[name]), name
+    assert [json.loads(line)["step"] for line in (tmp_path / "halves" / "log.jsonl").read_text().splitlines()] == [2, 4]
+    out = tmp_path / "out"
+    ship(pipeline(), state.averages[text_control.SIGMA_REL].average, Pixels(torch.zeros(3, 32, 32), 0.2), out)
     model = sdxl.load(str(out))
     assert (
         sum(

@@ -67,19 +67,20 @@ def load(model: str, device: str = "cpu", dtype: torch.dtype = torch.float32) ->
     from diffusers import StableDiffusionXLPipeline
 
     source = folder_of(model)
+    constants = Path(source) / "pixels.safetensors"
+    parts = {"vae": None} if constants.is_file() else {}  # diffusers asks to be told that there is none
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             pipe = StableDiffusionXLPipeline.from_pretrained(
-                source, torch_dtype=dtype, use_safetensors=True, add_watermarker=False
+                source, torch_dtype=dtype, use_safetensors=True, add_watermarker=False, **parts
             )
     except Exception as error:  # diffusers, the hub client and safetensors each raise their own
         raise InputError(
             f"no SDXL pipeline could be read from {model!r} ({str(error).splitlines()[0][:200]}); on a machine with a "
             f"network run `hf download {BASE} --local-dir FOLDER`, then give that folder: --sdxl FOLDER"
         ) from None
-    constants = Path(source) / "pixels.safetensors"
-    return SDXL(pipe.to(device), load_file(constants) if pipe.vae is None and constants.is_file() else None)
+    return SDXL(pipe.to(device), load_file(constants) if parts else None)
 
 
 @dataclass(frozen=True, eq=False)
