@@ -14,10 +14,7 @@ def run(monkeypatch, *words):
     cli.main()
 
 
-CASES = [("theory", "machines", "machine/ideal", True), ("sim", "dynamics", "sim/clock", False)]
-
-
-@pytest.mark.parametrize(("command", "study", "claim", "holds"), CASES)
+@pytest.mark.parametrize(("command", "study", "claim", "holds"), [("theory", "machines", "machine/ideal", True)])
 def test_rows_and_figures(monkeypatch, capsys, tmp_path, command, study, claim, holds):
     out = tmp_path / "deep" / "rows.jsonl"
     run(monkeypatch, command, "--only", study, "--out", out, "--json")
