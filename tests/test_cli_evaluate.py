@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,8 +38,8 @@ def test_a_folder_of_perfect_images(folder, capsys):
         assert value["length/missing", K] == value["length/extra", K] == value["length/count_error", K] == 0
     assert value["length/k_max_paper", None] == 3
     assert value["length/none_asked", None] == "0"
-    sheet = Image.open(folder / "results" / folder.name / "sheet.png")
-    assert sheet.size[0] > sheet.size[1] / 2
+    with Image.open(folder / "results" / folder.name / "sheet.png") as sheet:
+        assert sheet.size[0] > sheet.size[1] / 2
     main(Args(images=folder, asked=folder / "asked.json", out=out))
     assert len(read(out)) == len(printed)  # measured again, not added again
 
@@ -53,8 +54,8 @@ def test_the_paper_is_beside_ours_in_the_terminal(folder, capsys):
     "args",
     [
         Args(),
-        Args(run="exp1", images="x"),
-        Args(images="x"),
+        Args(run="exp1", images=Path("x")),
+        Args(images=Path("x")),
         Args(run="exp1", num=0),
         Args(run="nothing-of-that-name"),
     ],
