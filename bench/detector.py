@@ -1,4 +1,4 @@
-"""How good the detector is on scenes it was not trained on, and how fast; on renders: `python -m bench.detector FOLDER`.
+"""How good the detector is on scenes it has not seen, and how fast; on renders: `python -m bench.detector FOLDER`.
 
 FOLDER holds Blender's images/NAME.png and scenes/NAME.json, of which only the number of objects is used.
 """

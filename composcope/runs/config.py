@@ -95,7 +95,7 @@ TEST: dict[str, Any] = dict(log_every=5, checkpoint_every=10, sheet_every=50, av
 RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
     ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(   128_000,   64, 8e-3,  6_400,   64_000, -0.3, 1.3),  # exp1 to K = 6, 40 min on one core
+    ("laptop", "global"): Recipe(   128_000,   64, 8e-3,  6_400,   64_000, -0.3, 1.3),  # exp1 to K = 6, 40 min a core
     ("laptop", "local"):  Recipe(   192_000,   64, 8e-3,  6_400,   64_000, -0.3, 1.3),  # exp2l to K = 9, 0-2 extras
     ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
