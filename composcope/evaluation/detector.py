@@ -197,11 +197,16 @@ def train(folder: Path, recipes: Sequence[Recipe], scenes: int = 300) -> list[Pa
     trunk, paths = None, []
     with locked(folder):
         for recipe in recipes:
-            training = Training(recipe, folder / str(recipe.size), trunk)
-            write_text(folder / str(recipe.size) / "recipe.json", json.dumps(asdict(recipe), indent=2))
+            training, path = (
+                Training(recipe, folder / str(recipe.size), trunk),
+                folder / f"detector{recipe.size}.safetensors",
+            )
+            said, wanted = folder / str(recipe.size) / "recipe.json", json.dumps(asdict(recipe), indent=2)
+            done = path.exists() and said.exists() and said.read_text() == wanted
+            write_text(said, wanted)
             finish(training)
-            trunk, path = training.average, folder / f"detector{recipe.size}.safetensors"
-            paths.append(path if path.exists() else ship(trunk, recipe, path, scenes))
+            trunk = training.average
+            paths.append(path if done else ship(trunk, recipe, path, scenes))
     return paths
 
 
