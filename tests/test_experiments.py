@@ -7,7 +7,14 @@ import pytest
 
 from composcope.results import read
 from composcope.runs.config import Config
-from experiments import color_features, label_policies, length_generalization, local_intervention, score_locality
+from experiments import (
+    color_features,
+    label_policies,
+    length_generalization,
+    local_intervention,
+    score_locality,
+    score_machines,
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +58,11 @@ def test_color_features(out):
     assert "length/k_max_paper" in claims(rows) and any(claim.startswith("features/") for claim in claims(rows))
     took = json.loads((out / "smoke" / "done" / "train color.json").read_text())
     assert took["minutes"] > 0 and read(out / "smoke" / "results" / "evaluate-color.jsonl")
+
+
+def test_score_machines():
+    """With 600 training scenes already: nothing for nothing, and more places filled by the local conditional one."""
+    rows = score_machines.main(scenes=600, num=3, most=5, steps=6)
+    found = {(row.run, row.setting["K"]): row.value for row in rows}
+    assert found["local conditional", 0] == 0
+    assert found["ideal", 5] <= 3 < found["local conditional", 5]
