@@ -68,7 +68,7 @@ def fresh_process() -> list[tuple[str, str, str]]:
 def rows() -> list[tuple[str, str, str]]:
     """(what, measured, floor or remark) for the table of `make bench`."""
     out = []
-    cases = [("1-3", 1, 3)] + [(str(n), n, n) for n in (1, 2, 3, 4, 6, 8, 10)]
+    cases = [("1-3", 1, 3)] + [(str(n), n, n) for n in range(1, 11)]
     for name, low, high in cases:
         for size in (32, 64, 128, (320, 240)):
             side = size if isinstance(size, int) else size[0]
