@@ -50,7 +50,7 @@ for first in range(0, 40_000, 2000):
     if first == 0:
         print(f"{time.perf_counter() - start:.1f} s")
     if first in (4000, 38_000):
-        peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # getrusage: the parent's too
+        peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # not getrusage
         print(f"{int(peak.split()[1]) >> 10} MB")
 """
 
