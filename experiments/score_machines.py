@@ -1,45 +1,99 @@
 """Claim (ours, after Kamb & Ganguli): without any training, local and conditional composes; global memorises.
 
-    python -m experiments.score_machines --scenes 10000
+    python -m experiments.score_machines
 
-Three denoisers made of one set of training scenes of 1-3 objects, judged like every other model.
+Three denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images are kept as
+they are drawn: the same command goes on where it was stopped.
 """
 
-import torch
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
 import tyro
 
 from composcope.diffusion.pixels import Pixels
-from composcope.evaluation.length import length, sampler
-from composcope.results import Row
+from composcope.evaluation.detect import load as load_detector
+from composcope.evaluation.k_max import Error, is_right, k_max, paper_rule, strict_rule, wilson
+from composcope.evaluation.length import Judged, length, sampler
+from composcope.evaluation.oracle import Drawer
+from composcope.files import whole
+from composcope.report.evaluation import curve
+from composcope.report.sheets import sheet
+from composcope.results import Row, add
 from composcope.scenes.condition import LocationGrid
 from composcope.scenes.dataset import Stream
 from composcope.scenes.rules import Rules
 from composcope.theory.score_machine import score_machine
 
-GRID, SIDE = 8, 32
-MACHINES = {"local conditional": (True, 1), "local": (False, 1), "ideal": (True, None)}
+GRID, SIDE, TRAINED = 8, 32, 3
+MACHINES = {
+    "local conditional machine": (True, 1),  # conditional?, radius of a patch in cells
+    "local machine": (False, 1),
+    "ideal machine": (True, None),
+}
 
 
-def main(scenes: int = 10_000, num: int = 16, most: int = 9, steps: int = 10) -> list[Row]:
-    """Mean objects found at the asked places for each K, of every machine."""
+def main(
+    scenes: int = 10_000,
+    num: int = 24,
+    most: int = 12,
+    steps: int = 10,
+    out: Path = Path("results/evaluate-score-machines.jsonl"),
+) -> list[Row]:
+    """K_max of every machine by both rules; objects found and exact images for each K; a sheet and a curve."""
+    judged, rows, folder = {}, [], out.with_suffix("")
+    for name, draw in drawers(scenes, steps):
+        judged[name] = length(draw, "paper", range(most + 1), num, 1 / GRID, folder / f"{name}-{scenes}-{steps}")
+        found = [*by_K(name, judged[name]), *verdicts(name, judged[name])]
+        add(out, found)
+        rows += found
+        print("   ".join(f"{row.claim} {row.value} [{row.low}, {row.high}]" for row in found[-2:]), f"  {name}")
+    pictures(folder, judged, rows)
+    return rows
+
+
+def drawers(scenes: int, steps: int) -> Iterator[tuple[str, Drawer]]:
     conditioner = LocationGrid(GRID)
-    rules = Rules(objects=(1, 3), camera_jitter=0.0, lamp_jitter=0.0)
+    rules = Rules(objects=(1, TRAINED), camera_jitter=0.0, lamp_jitter=0.0)
     data = Stream(rules, SIDE, conditioner, "all", 0).batch(0, scenes)
     pixels = Pixels.measure(data.images, fixed=True)
-    rows = []
     for name, (conditional, radius) in MACHINES.items():
-        cond = data.cond if conditional else None
-        machine = score_machine(pixels.encode(data.images), cond, GRID, radius)
-        draw = sampler(machine, conditioner, pixels.decode, (3, SIDE, SIDE), steps)
-        with torch.inference_mode():
-            judged = length(draw, "paper", range(most + 1), num, 1 / GRID)
-        for K, one in judged.items():
-            found = torch.tensor([float(outcome.found) for outcome in one.outcomes])
-            half = 1.96 * float(found.std()) / num**0.5
-            value = float(found.mean())
-            rows.append(Row("length/found", name, value, {"K": K, "num": num}, low=value - half, high=value + half))
-            print(f"{name:18} K = {K}: {value:.1f} +- {half:.1f} found at asked places")
-    return rows
+        machine = score_machine(pixels.encode(data.images), data.cond if conditional else None, GRID, radius)
+        yield name, sampler(machine, conditioner, pixels.decode, (3, SIDE, SIDE), steps)
+
+
+def by_K(name: str, judged: Mapping[int, Judged]) -> Iterator[Row]:
+    """Mean objects found at the asked places, and the share of images with those and no others."""
+    for K, one in judged.items():
+        num = len(one.outcomes)
+        setting = {"conditions": "paper", "num": num, "K": K}
+        found = np.array([outcome.found for outcome in one.outcomes])
+        mean, half = float(found.mean()), 1.96 * float(found.std(ddof=1)) / num**0.5
+        yield Row("length/found", name, mean, setting, low=mean - half, high=mean + half)
+        exact = float(np.mean([is_right(outcome, extras=False) for outcome in one.outcomes]))
+        low, high = map(float, wilson(exact, num))
+        yield Row("length/exact", name, exact, setting, low=low, high=high)
+
+
+def verdicts(name: str, judged: Mapping[int, Judged]) -> Iterator[Row]:
+    outcomes = {K: one.outcomes for K, one in judged.items()}
+    error = Error.of(load_detector(SIDE)[1], "paper")
+    for rule, succeeds in (("paper", paper_rule(TRAINED, error)), ("strict", strict_rule)):
+        found = k_max(outcomes, succeeds)
+        setting = {"conditions": "paper", "num": len(outcomes[1])}
+        yield Row(f"length/k_max_{rule}", name, found.value, setting, low=found.low, high=found.high)
+
+
+def pictures(folder: Path, judged: Mapping[str, Mapping[int, Judged]], rows: list[Row]) -> None:
+    """A row for each machine, a column for each K, the first image of each; and the share of exact images over K."""
+    all_K = [one for of_name in judged.values() for one in of_name.values()]
+    found = [[(f.x, f.y) for f in one.found[0]] for one in all_K]
+    images, asked = np.stack([one.images[0] for one in all_K]), [one.asked[0] for one in all_K]
+    with whole(folder / "sheet.png") as partial:
+        sheet(images, asked, found, columns=len(all_K) // len(judged)).save(partial, "PNG")
+    with whole(folder / "exact.png") as partial:
+        curve(rows).savefig(partial, format="png", dpi=150)
 
 
 if __name__ == "__main__":

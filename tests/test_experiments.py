@@ -60,9 +60,15 @@ def test_color_features(out):
     assert took["minutes"] > 0 and read(out / "smoke" / "results" / "evaluate-color.jsonl")
 
 
-def test_score_machines():
+def test_score_machines(tmp_path):
     """With 600 training scenes already: nothing for nothing, and more places filled by the local conditional one."""
-    rows = score_machines.main(scenes=600, num=3, most=5, steps=6)
-    found = {(row.run, row.setting["K"]): row.value for row in rows}
-    assert found["local conditional", 0] == 0
-    assert found["ideal", 5] <= 3 < found["local conditional", 5]
+    out = tmp_path / "rows.jsonl"
+    rows = score_machines.main(scenes=600, num=3, most=5, steps=6, out=out)
+    found = {(row.run, row.setting["K"]): row.value for row in rows if row.claim == "length/found"}
+    assert found["local conditional machine", 0] == 0
+    assert found["ideal machine", 5] <= 3 < found["local conditional machine", 5]
+    assert len([row for row in rows if row.claim.startswith("length/k_max")]) == 2 * 3 and read(out) == rows
+    drawn = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("K*.npz")}
+    assert score_machines.main(scenes=600, num=3, most=5, steps=6, out=out) == rows  # judged again, not drawn again
+    assert {path: path.stat().st_mtime_ns for path in drawn} == drawn and len(drawn) == 6 * 3
+    assert (tmp_path / "rows" / "sheet.png").exists() and (tmp_path / "rows" / "exact.png").exists()
