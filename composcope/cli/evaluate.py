@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
+import torch
 import tyro
 from rich.console import Console
 
-from composcope.diffusion.denoiser import Denoiser
+from composcope.diffusion.denoiser import ConditionSet, Denoiser
 from composcope.errors import InputError
 from composcope.evaluation.detect import load as load_detector
 from composcope.evaluation.detect import nearest
@@ -21,11 +22,12 @@ from composcope.evaluation.length import Judged, judge_folder, length, sampler
 from composcope.evaluation.oracle import MOST
 from composcope.evaluation.paper import K_MAX, NONE_ASKED
 from composcope.files import whole
-from composcope.locality.intervention import ComposedScores, LocalConditions, Nearest
+from composcope.locality.intervention import ComposedScores, Counted, LocalConditions, Nearest, Radius, Strongest
 from composcope.report.evaluation import curve, table, verdict
 from composcope.report.sheets import sheet
 from composcope.results import Row, add
 from composcope.runs import Model, load
+from composcope.runs.config import Config
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,10 @@ class Args:
     """Steps of the sampler."""
     snapshot: str = "final"
     """early, middle or final weights of the run."""
-    intervention: Literal["none", "local", "composed"] = "none"
-    """At sampling time, without training: every pixel denoised with its nearest condition alone (local), or the sum of
-    single-condition scores less the background's (composed)."""
+    intervention: Literal["none", "local", "narrow", "wide", "smooth", "annealed", "own", "composed"] = "none"
+    """At sampling time, without training: every pixel denoised with its nearest condition alone, if within 1.5 cells
+    (local), 1 (narrow), 2.2 (wide), 1.5 with soft borders (smooth), from 2.5 at high noise to 1 at low (annealed), or
+    with the one that acts most on it (own); or the sum of single-condition scores less the background's (composed)."""
     seed: int = 0
     """Of the noise and the random locations."""
     objects: int = 3
@@ -70,10 +73,22 @@ class Args:
     """Print the rows as JSON lines."""
 
 
-INTERVENTIONS: dict[str, Callable[[Model], Denoiser]] = {  # both take K + 1 passes of the network for one
-    "none": lambda model: model,
-    "local": lambda model: LocalConditions(model, model.conditioner, Nearest(grid=model.config.architecture.grid_size)),
-    "composed": lambda model: ComposedScores(model, model.conditioner),
+Wrap: TypeAlias = Callable[[Denoiser, Any, int], Denoiser]  # (denoiser, its conditioner, cells a side)
+
+
+def nearest_within(radius: Radius, smooth: float = 0.0) -> Wrap:
+    return lambda denoiser, conditioner, grid: LocalConditions(denoiser, conditioner, Nearest(radius, smooth, grid))
+
+
+INTERVENTIONS: dict[str, Wrap] = {
+    "none": lambda denoiser, conditioner, grid: denoiser,
+    "local": nearest_within(1.5),
+    "narrow": nearest_within(1.0),
+    "wide": nearest_within(2.2),
+    "smooth": nearest_within(1.5, smooth=0.5),
+    "annealed": nearest_within(lambda sigma: 1 + 1.5 * sigma / (1 + sigma)),  # scores are more local at low noise
+    "own": lambda denoiser, conditioner, grid: LocalConditions(denoiser, conditioner, Strongest()),
+    "composed": lambda denoiser, conditioner, grid: ComposedScores(denoiser, conditioner),
 }
 
 
@@ -88,6 +103,7 @@ class Subject:
     extras: bool
     k_max: str | None = None
     none_asked: str | None = None
+    evaluations: int | None = None  # of the network for one step of the sampler, at the largest K
 
 
 def main(args: Args) -> None:
@@ -114,17 +130,33 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     how = "colors" if config.conditioner == "color" else args.locations
     name = Path(str(args.run)).name + ("" if args.intervention == "none" else f"+{args.intervention}")
     folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{fingerprint(model)}"
-    draw = sampler(
-        INTERVENTIONS[args.intervention](model), model.conditioner, model.pixels.decode, model.shape, args.steps
-    )
-    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / config.architecture.grid_size
+    counted, grid = Counted(model), config.architecture.grid_size
+    denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner, grid)
+    draw = sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, args.steps)
+    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / grid
     judged = length(draw, how, Ks, args.num, cell, folder, args.seed)
     setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num}
-    kind, trained = (config.conditioner.replace("packed", "list"), config.labels, config.net), config.objects[1]
-    paper = [values.get(kind, {}).get(trained) for values in (K_MAX, NONE_ASKED)]
     if args.intervention != "none":
-        setting, paper = setting | {"intervention": args.intervention}, [None, None]
-    return Subject(name, setting, how, trained, config.labels != "all", *paper), judged, folder
+        setting["intervention"] = args.intervention
+    said, none = (None, None) if args.intervention != "none" else in_the_paper(config)
+    evaluations = cost(counted, denoiser, model, judged[max(judged)].asked[0])
+    subject = Subject(name, setting, how, config.objects[1], config.labels != "all", said, none, evaluations)
+    return subject, judged, folder
+
+
+def in_the_paper(config: Config) -> tuple[str | None, str | None]:
+    """K_max, and what is drawn when nothing is asked. Patches that always cover the image are a global model."""
+    covers = config.architecture.radius >= config.architecture.grid_size - 1
+    kind = config.conditioner.replace("packed", "list"), config.labels, "global" if covers else config.net
+    found, none = (values.get(kind, {}).get(config.objects[1]) for values in (K_MAX, NONE_ASKED))
+    return found, none
+
+
+def cost(counted: Counted, denoiser: Denoiser, model: Model, asked: ConditionSet) -> int:
+    """Evaluations of the network that one evaluation of its wrapper takes."""
+    before = counted.evaluations
+    denoiser(torch.zeros(1, *model.shape), torch.ones(1), model.conditioner([asked]))
+    return counted.evaluations - before
 
 
 def judge_images(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
@@ -155,6 +187,9 @@ def rows_of(subject: Subject, judged: Mapping[int, Judged]) -> list[Row]:
             low, high = wilson(mean, n) if values.dtype == bool else (mean - half, mean + half)
             setting = {**subject.setting, "K": K}
             rows.append(Row(f"length/{claim}", subject.name, mean, setting, low=float(low), high=float(high)))
+    if subject.evaluations is not None:
+        setting = {**subject.setting, "K": max(judged)}
+        rows.append(Row("length/evaluations", subject.name, subject.evaluations, setting))
     return rows + verdicts(subject, judged)
 
 

@@ -1,6 +1,6 @@
 """Renders are clean and drawn images are not: spoil them alike, so that the detector holds on both.
 
-image -> light, contrast and tint -> colours that swim within objects -> blur -> grain, fine or coarse, everywhere
+image -> light, contrast and tint -> ragged outlines -> colours that swim within objects -> blur -> grain everywhere
 """
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def spoil(images: Float[Tensor, "n 3 h w"], source: torch.Generator) -> Float[Tensor, "n 3 h w"]:
-    """Light, blur, mottled objects and grainy ground in random strength, each in about half of the images."""
+    """Light, ragged outlines, mottled objects, blur and grainy ground, each in about half of the images."""
     n, _, height, width = images.shape
 
     def strength(most: float) -> Tensor:  # 0 in half of the images, else uniform up to `most`
@@ -25,12 +25,24 @@ def spoil(images: Float[Tensor, "n 3 h w"], source: torch.Generator) -> Float[Te
 
     x = (images - 0.4) * torch.exp(strength(0.2) * normal(1)) + 0.4
     x = x * torch.exp(strength(0.2) * normal(1) + strength(0.08) * normal(3))
+    x = ragged(x, strength(height / 40), source)
     ground = F.interpolate(F.avg_pool2d(x, height // 4), (height, width), mode="bilinear")
     x = x + strength(0.6) * (x - ground) * grain()
     for _ in range(1 if height == 32 else 2):
         x = torch.lerp(x, blurred(x), strength(1.0))
     x = x + strength(0.045) * grain()
     return (x.clamp(0, 1) * 255).round() / 255
+
+
+def ragged(
+    x: Float[Tensor, "n c h w"], reach: Float[Tensor, "n 1 1 1"], source: torch.Generator
+) -> Float[Tensor, "n c h w"]:
+    """Every pixel taken from a place nearby, about `reach` pixels away: x(p + reach n), n normal, no two alike."""
+    n, _, height, width = x.shape
+    shift = reach[:, 0] * torch.randn(2, n, height, width, generator=source)
+    row = (torch.arange(height)[:, None] + shift[0]).round().long().clamp(0, height - 1)
+    column = (torch.arange(width) + shift[1]).round().long().clamp(0, width - 1)
+    return x[torch.arange(n)[:, None, None], :, row, column].permute(0, 3, 1, 2)
 
 
 def blurred(x: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:

@@ -82,8 +82,8 @@ WAVES = (0.5, 1.0, 2.0)
 ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
     ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
     ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
-    ("laptop", "global"): Architecture( 32,  8,  40, (1, 2),       1, (8,),    40, 2, 1, positions=WAVES),  # 1.1 M
-    ("laptop", "local"):  Architecture( 32,  8,  32, (1, 2),       1, (),      32, 2, 1, positions=WAVES),  # 0.7 M
+    ("laptop", "global"): Architecture( 32,  8,  48, (1, 1),       1, (8,),    48, 2, 1, positions=WAVES),  # 0.6 M
+    ("laptop", "local"):  Architecture( 32,  8,  48, (1, 1),       1, (),      48, 2, 1, positions=WAVES),  # 0.5 M
     ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
     ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
     ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16),64, 1, 2),  # EDM2's XS: 124 M weights
@@ -92,11 +92,12 @@ ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention
 GPU: dict[str, Any] = dict(bf16=True, channels_last=True, compile=True,  # not run here
                            log_every=50, checkpoint_every=1000, sheet_every=5000, average_every=2000)
 TEST: dict[str, Any] = dict(log_every=5, checkpoint_every=10, sheet_every=50, average_every=10)
+CPU: dict[str, Any] = dict(log_every=100, checkpoint_every=500, sheet_every=2000, average_every=1000)
 RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
     ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(   128_000,   64, 8e-3,  6_400,   64_000, -0.3, 1.3),  # exp1 to K = 6, 40 min a core
-    ("laptop", "local"):  Recipe(   192_000,   64, 8e-3,  6_400,   64_000, -0.3, 1.3),  # exp2l to K = 9, 0-2 extras
+    ("laptop", "global"): Recipe(    96_000,   16, 2e-2,  1_600,    8_000, -0.3, 1.3, **CPU),  # exp1: 20 min a core
+    ("laptop", "local"):  Recipe(    96_000,   16, 2e-2,  1_600,    8_000, -0.3, 1.3, **CPU),  # exp2l: 10 min a core
     ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
     ("paper",  "global"): Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7 (v3)

@@ -28,7 +28,7 @@ class Planned:
 
 
 SNAPSHOTS = ("early", "middle")
-WRAPPED = ("local", "composed")
+WRAPPED = ("local", "narrow", "wide", "smooth", "annealed", "own", "composed")
 COLORED = ("evaluate", "features")
 # fmt: off
 RUNS = (
