@@ -48,6 +48,17 @@ def test_the_page_is_one_file(tmp_path):
     assert "http" not in text.replace("http-equiv", "") and "50.0 min" in text
 
 
+def test_claims_of_the_theory_stand_in_their_sections():
+    said = {"says": "KL <= bound", "rule": "<=", "predicted": 1.0, "tolerance": 0.0}
+    rows = [
+        Row("lemma2/bound", "exact", 0.55, said | {"holds": True}),
+        Row("swing_by/depth_3", "exact", 0.36, said | {"holds": False}, low=0.27, high=0.46),
+    ]
+    theory, sim = page(rows, [], {}).split("<h2>")[4:6]
+    assert "KL &lt;= bound" in theory and "<td>&lt;= 1</td>" in theory and ">holds<" in theory
+    assert "0.36 [0.27, 0.46]" in sim and "does not hold" in sim
+
+
 def test_the_command_gathers_rows_and_pictures(tmp_path, monkeypatch, capsys):
     from composcope.cli import main
 

@@ -1,11 +1,11 @@
 """`composcope sim`: Structured Identity Mapping: its claims, how often Swing-by is seen, circles drawn by diffusion."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import torch
 from rich.console import Console
+from torch import Tensor
 from torch.func import functional_call
 
 from composcope.cli.theory import print_json, run
@@ -54,19 +54,20 @@ def main(args: Args) -> None:
         run("sim", STUDIES, args.only, args.out, args.json)
         return
     name = f"circles-{args.contrast:g}-{args.images}-{args.seed}"
-    with locked(args.out.with_name(f"sim_{name}")):
-        learn(args, name)
+    folder = args.out.with_name(f"sim_{name}")
+    picture = args.out.with_name(f"sim_{name}.png")
+    with locked(folder):
+        learn(args, name, folder)
     rows = [row for row in read(args.out) if row.run == name]
-    path = args.out.with_name(f"sim_{name}.png")
-    with whole(path) as partial_path:
-        figure(rows).savefig(partial_path, format="png", dpi=130)
+    with whole(picture) as partial:
+        figure(rows).savefig(partial, format="png", dpi=130)
     if args.json:
         print_json(rows)
     else:
-        Console().print(f"rows: {args.out}; figure: {path}")
+        Console().print(f"rows: {args.out}; figure: {picture}")
 
 
-def learn(args: Args, name: str) -> None:
+def learn(args: Args, name: str, folder: Path) -> None:
     """Concept accuracies of the averaged weights, sixteen times along the training."""
     data = Circles(args.contrast, seed=args.seed)
     torch.manual_seed(args.seed)
@@ -77,17 +78,16 @@ def learn(args: Args, name: str) -> None:
     recipe = Recipe(images=args.images, sheet_every=every, average_every=steps + 1, seed=args.seed)
 
     def draw(step: int, weights: Weights) -> None:
-        denoiser = partial(functional_call, model, dict(weights))
-        add(args.out, [row for asked in (*TRAINED, HELD_OUT) for row in accuracies(step, asked, denoiser)])
+        def denoiser(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
+            return functional_call(model, dict(weights), (x, sigma, cond))
 
-    def accuracies(step: int, asked: tuple[int, int], denoiser: partial) -> list[Row]:
-        right = data.right(lambda x, sigma, cond: denoiser((x, sigma, cond)), asked, DRAWS).sum(0).tolist()
         rows = []
-        for concept, hits in zip(("colour", "size"), right, strict=True):
-            setting = {"step": step, "asked": list(asked), "concept": concept, "trained": asked in TRAINED}
-            low, high = wilson(hits, DRAWS)
-            rows.append(Row("circles/accuracy", name, hits / DRAWS, setting, args.seed, low, high))
-        return rows
+        for asked in (*TRAINED, HELD_OUT):
+            right = data.right(denoiser, asked, DRAWS).sum(0).tolist()
+            for concept, hits in zip(("colour", "size"), right, strict=True):
+                setting = {"step": step, "asked": list(asked), "concept": concept, "trained": asked in TRAINED}
+                low, high = wilson(hits, DRAWS)
+                rows.append(Row("circles/accuracy", name, hits / DRAWS, setting, args.seed, low, high))
+        add(args.out, rows)
 
-    folder = args.out.with_name(f"sim_{name}")
     train(model, Loss(model), data.examples, recipe, folder, renormalize, lambda name, weights: None, draw)

@@ -52,9 +52,8 @@ def run(what: str, studies: Mapping[str, Callable[[], Study]], only: tuple[str, 
                 FIGURES[name](study.curves).savefig(partial, format="png", dpi=130)
     if as_json:
         print_json(rows)
-        return
-    Console().print(table(rows, f"composcope {what}"))
-    Console().print(f"rows: {out}; figures: {out.with_name(what)}_*.png")
+    else:
+        Console().print(table(rows), f"rows: {out}; figures: {out.with_name(what)}_*.png")
 
 
 def print_json(rows: list[Row]) -> None:

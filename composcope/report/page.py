@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from composcope.report.theory import predicted
 from composcope.results import Row
 
 STYLE = """
@@ -57,8 +58,13 @@ PARTS = (
         "composcope locality RUN",
     ),
     Part("features", "Colour and features (Fig. 5, 7, 11, 13)", r"features/", "composcope features RUN"),
-    Part("theory", "Theory (sections 3, B, C, D)", r"theory/", "composcope theory"),
-    Part("sim", "Structured identity mapping (Swing-by)", r"sim/", "composcope sim"),
+    Part(
+        "theory",
+        "Theory (sections 3, B, C, D)",
+        r"(lemma\d|definition\d|claim\d|corollary\d|equation\d|feature|projective|machine)/",
+        "composcope theory",
+    ),
+    Part("sim", "Structured identity mapping (Swing-by)", r"(sim|swing_by|failure)/", "composcope sim"),
 )
 
 
@@ -69,7 +75,12 @@ def numbers(text: str) -> list[float]:
 
 
 def verdict(row: Row) -> tuple[str, str]:
-    """(class, words): whether the paper's value lies in our interval, and if not, on which side ours is."""
+    """(class, words): whether the paper's value lies in our interval, and if not, on which side ours is.
+
+    The rows of a claim say themselves whether it holds.
+    """
+    if "holds" in row.setting:
+        return ("agree", "holds") if row.setting["holds"] else ("differ", "does not hold")
     if row.paper is None or isinstance(row.value, str | None) or not numbers(str(row.paper)):
         return "none", "not in the paper" if row.paper is None else "compare by eye"
     low = row.value if row.low is None else row.low
@@ -94,9 +105,11 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         kind, words = verdict(row)
         setting = ", ".join(f"{name} {value}" for name, value in row.setting.items() if name not in ("num", "chance"))
-        cells = (row.claim.partition("/")[2].replace("_", " "), row.run, setting, shown(row.value) + interval(row))
+        setting, paper = (row.setting["says"], predicted(row)) if "says" in row.setting else (setting, row.paper or "")
+        what = row.claim.partition("/")[2].replace("_", " ")
+        cells = (what, row.run, setting, shown(row.value) + interval(row), paper)
         body = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
-        lines.append(f"<tr>{body}<td>{html.escape(str(row.paper or ''))}</td><td class={kind}>{words}</td></tr>")
+        lines.append(f"<tr>{body}<td class={kind}>{words}</td></tr>")
     head = "".join(f"<th>{name}</th>" for name in ("what", "run", "setting", "ours [95 %]", "paper", "comparison"))
     return f"<div class=wide><table><tr>{head}</tr>{''.join(lines)}</table></div>"
 

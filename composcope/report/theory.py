@@ -6,25 +6,30 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from rich.table import Column, Table
+from rich.box import SIMPLE
+from rich.table import Table
 
 from composcope.results import Row
 
 Curves = Mapping[str, Any]
 
 
-def table(rows: Sequence[Row], title: str) -> Table:
-    shown = Table(Column("claim", no_wrap=True), "", "predicted", "measured", "holds", title=title)
+def table(rows: Sequence[Row]) -> Table:
+    """The words of a claim go under its name, so that a line fits a terminal of 80 columns."""
+    shown = Table("claim", "predicted", "measured", "holds", box=SIMPLE)
     for row in rows:
-        at = row.setting
-        tolerance = f" ± {at['tolerance']:.3g}" if at["tolerance"] else ""
         interval = "" if row.low is None else f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]"
-        verdict = "[green]yes[/green]" if at["holds"] else "[bold red]no[/bold red]"
-        rule = "" if at["rule"] == "=" else f"{at['rule']} "
-        shown.add_row(
-            row.claim, at["says"], f"{rule}{at['predicted']:.3g}{tolerance}", f"{row.value:.3g}{interval}", verdict
-        )
+        verdict = "[green]yes[/green]" if row.setting["holds"] else "[bold red]no[/bold red]"
+        claim = f"{row.claim}\n[dim]{row.setting['says']}[/dim]"
+        shown.add_row(claim, predicted(row), f"{row.value:.3g}{interval}", verdict)
     return shown
+
+
+def predicted(row: Row) -> str:
+    """Of a claim's row: "0 ± 1e-10", "<= 1"."""
+    at = row.setting
+    tolerance = f" ± {at['tolerance']:.3g}" if at["tolerance"] else ""
+    return f"{at['rule']} {at['predicted']:.3g}{tolerance}".removeprefix("= ")
 
 
 def panels(*titles: str, height: float = 3.2) -> tuple[Figure, list[Axes]]:
@@ -43,7 +48,7 @@ def labelled(axis: Axes, x: str, y: str, legend: bool = True) -> None:
 
 def lemma_1(curves: Curves) -> Figure:
     figure, (axis,) = panels(
-        "Lemma 1 as printed: Definition 2 holds for every correlation,\nthe LCS is the score only at 0"
+        "Lemma 1 as printed: Definition 2 holds for every\ncorrelation, the LCS is the score only at 0"
     )
     for sigma, gap in curves["gap"].items():
         axis.plot(curves["rho"], gap, "o-", label=f"noise {sigma:g}")
@@ -99,8 +104,14 @@ def feature_space(curves: Curves) -> Figure:
 
 
 def projective(curves: Curves) -> Figure:
-    figure, axes = panels(*(f"background: {name}" for name in curves), height=2.4)
-    for axis, values in zip(axes, curves.values(), strict=True):
+    backgrounds = {
+        "empty": "nothing",
+        "bayes": "one object anywhere (Bayes)",
+        "clutter": "each object or not",
+        "crowd": "1 to 5 objects",
+    }
+    figure, axes = panels(*(f"background: {words}" for words in backgrounds.values()))
+    for axis, values in zip(axes, (curves[name] for name in backgrounds), strict=True):
         axis.bar(range(8), values, color=["C0" if i % 2 == 0 else "0.7" for i in range(8)])
         axis.axhline(1, color="0.6", linestyle=":")
         axis.set_ylim(-0.2, 1.2)
@@ -109,16 +120,13 @@ def projective(curves: Curves) -> Figure:
 
 
 def machines(curves: Curves) -> Figure:
-    names = {
-        "ideal": "ideal: memorises",
-        "local": "local: ignores what is asked",
-        "ours": "local conditional: composes",
-    }
-    figure, axes = panels("trained on 1 or 2 objects", *names.values(), height=3)
+    does = {"ideal": "memorises", "local": "ignores what is asked", "local conditional": "composes"}
+    titles = (f"{name}: {what} (K = 0..16)" for name, what in does.items())
+    figure, axes = panels("trained on 1 or 2 objects", *titles, height=3)
     for name, found in curves["found"].items():
         axes[0].plot(found, "o-", label=name, alpha=0.7)
     labelled(axes[0], "K asked for", "objects drawn")
-    for axis, name in zip(axes[1:], names, strict=True):
+    for axis, name in zip(axes[1:], does, strict=True):
         strip(axis, curves["images"][name], columns=6)
     return figure
 
@@ -134,13 +142,11 @@ def dynamics(curves: Curves) -> Figure:
 
 
 def swing_by(curves: Curves) -> Figure:
-    names = list(curves["loss"])
     figure = Figure(figsize=(13, 8), layout="constrained")
-    for axis, name in zip(figure.subplots(4, 4).flat, names, strict=False):
-        climbs = np.array(curves["climb"][name])
-        axis.set_title(f"{name}: {(climbs > 1e-3).mean():.0%} of {len(climbs)} seeds", fontsize=8)
-        for loss, climb in zip(curves["loss"][name], climbs, strict=False):
-            axis.plot(np.linspace(0, 1, len(loss)), loss, color="C3" if climb > 1e-3 else "0.7", lw=0.7)
+    for axis, (name, (losses, climbs)) in zip(figure.subplots(4, 4).flat, curves.items(), strict=False):
+        axis.set_title(f"{name}: {np.mean(climbs):.0%} of {len(climbs)} seeds", fontsize=8)
+        for loss, climbed in zip(losses, climbs, strict=False):
+            axis.plot(np.linspace(0, 1, len(loss)), loss, color="C3" if climbed else "0.7", lw=0.7)
         axis.set_yscale("log")
         axis.set_ylim(1e-4, 4)
         axis.tick_params(labelsize=6)
@@ -171,17 +177,15 @@ def circles(rows: Sequence[Row]) -> Figure:
     names = {(0, 0): "red big", (0, 1): "red small", (1, 0): "blue big", (1, 1): "blue small (unseen)"}
     found: dict[tuple[int, int, str], list[tuple[float, ...]]] = {}
     for row in sorted(rows, key=lambda row: row.setting["step"]):
-        at = (*row.setting["asked"], row.setting["concept"])
-        found.setdefault(at, []).append(
-            tuple(float(x or 0) for x in (row.setting["step"], row.value, row.low, row.high))
-        )
+        point = tuple(float(x or 0) for x in (row.setting["step"], row.value, row.low, row.high))
+        found.setdefault((*row.setting["asked"], row.setting["concept"]), []).append(point)
     for (blue, small, concept), points in found.items():
         step, value, low, high = np.array(points).T
         axis = axes[("colour", "size").index(concept)]
         axis.plot(step, value, "o-" if blue and small else ".--", label=names[blue, small])
         axis.fill_between(step, low, high, alpha=0.15)
-    for axis in axes[:2]:
-        labelled(axis, "training step", "share of 32 draws")
+    labelled(axes[0], "training step", "share of 32 draws")
+    labelled(axes[1], "training step", "", legend=False)  # the same, and the curves need the room
     colour, size = (np.array(found[1, 1, concept])[:, 1] for concept in ("colour", "size"))
     axes[2].plot(colour, size, color="0.7")
     axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")

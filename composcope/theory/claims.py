@@ -5,9 +5,10 @@
 A study measures claims that belong together and keeps the curves its figure is drawn from.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, product
 from typing import Any, Literal
 
 import torch
@@ -59,8 +60,7 @@ class Claim:
     def holds(self) -> bool:
         """Equality asks whether the interval reaches what was predicted; the inequalities judge the value itself."""
         if self.rule == "=":
-            low = self.measured if self.low is None else self.low
-            high = self.measured if self.high is None else self.high
+            low, high = (self.measured if at is None else at for at in (self.low, self.high))
             return low <= self.predicted + self.tolerance and high >= self.predicted - self.tolerance
         gap = self.measured - self.predicted
         return gap <= self.tolerance if self.rule == "<=" else gap >= -self.tolerance
@@ -119,12 +119,12 @@ def correlated_background(rho: float) -> Composition:
 
 def converse_gap() -> float:
     """Of a conditional that is no CPC: its LCS against the gradient of the product of what the LCS reads."""
-    p, worst = Coupled(0.8), 0.0
-    for J in all_subsets(3):
-        x, phat = points(p.n, 0.5), induced(p, J)
-        gap = phat.log_density(x, 0.5) - phat.log_density(0 * x, 0.5) - line_integral(p, x, 0.5, J)
-        worst = max(worst, gap.abs().max().item())
-    return worst
+    p, gaps = Coupled(0.8), []
+    for sigma, J in product((0.0, 0.5, 3.0), all_subsets(3)):
+        x, phat = points(p.n, sigma), induced(p, J)
+        gap = phat.log_density(x, sigma) - phat.log_density(0 * x, sigma) - line_integral(p, x, sigma, J)
+        gaps.append(gap.abs().max().item())
+    return max(gaps)
 
 
 def length() -> Study:
@@ -144,27 +144,22 @@ def length() -> Study:
 
 def relaxation() -> Study:
     epsilons, sigmas, sets = (0.01, 0.03, 0.1, 0.3, 1.0), (0.0, 0.5, 1.0, 2.0, 5.0), all_subsets(3)
-    J, worst = frozenset({0, 2}), 0.0
-    against_epsilon: list[tuple[float, ...]] = []
-    against_noise: list[tuple[float, ...]] = []
+    J, ratios, curve = frozenset({0, 2}), [], []
     for epsilon, sigma in [*((e, 0.0) for e in epsilons), *((0.3, s) for s in sigmas)]:
         p, of = Coupled(epsilon), errors(Coupled(epsilon), sigma)
         values = {K: kl(p.given(K), induced(p, K), sigma) for K in sets}
-        worst = max(worst, *((value + 3 * error) / bound(of, K) for K, (value, error) in values.items()))
-        curve = against_epsilon if len(against_epsilon) < len(epsilons) else against_noise
+        ratios += [(value + 3 * error) / bound(of, K) for K, (value, error) in values.items()]
         curve.append((*values[J], bound(of, J)))
-    (first, *_), (last, *_) = against_epsilon[0], against_epsilon[2]
-    slope = torch.tensor(last / first).log10().item()  # epsilon grows tenfold between them
-    far = torch.tensor(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)).log10().item() / 2
+    against_epsilon, against_noise = curve[: len(epsilons)], curve[len(epsilons) :]
+    slope = math.log10(against_epsilon[2][0] / against_epsilon[0][0])  # epsilon grows tenfold between them
+    far = math.log10(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)) / 2
     ours, theirs = [[bound(errors(Coupled(0.3), s, swap), J) for s in sigmas] for swap in (False, True)]
     return Study(
         [
-            Claim("lemma2/bound", "Lemma 2: KL(truth || LCS) / bound, largest (+3 std. err.)", 1, worst, 0, "<="),
+            Claim("lemma2/bound", "Lemma 2: KL(truth || LCS) / bound, largest (+3 std. err.)", 1, max(ratios), 0, "<="),
             Claim("lemma2/order", "our prediction: the KL grows as epsilon^2", 2, slope, 0.1),
             Claim("definition3/finite", "errors stay finite for correlated Gaussians (growth in y)", 0, far, 0.01),
-            Claim(
-                "lemma3/decreasing", "Lemma 3: largest step up of its sup-KL with noise", 0, step_up(theirs), 0, "<="
-            ),
+            Claim("lemma3/decreasing", "Lemma 3: largest step up of its sup-KL", 0, step_up(theirs), 0, "<="),
             Claim("lemma3/repaired", "Lemma 3 in Definition 3's order of the KL", 0, step_up(ours), 0, "<="),
             Claim("lemma3/same_order", "both orders are one quantity (ratio, noise 0)", 1, theirs[0] / ours[0], 0.01),
             claim_1(),
@@ -260,9 +255,7 @@ def projective() -> Study:
     rest = drawn["empty"][:, 1::2].mean(1)
     return Study(
         [
-            average(
-                "projective/empty", "explicit composition, empty background: asked objects at", 1, on["empty"], 0.05
-            ),
+            average("projective/empty", "composed scores, empty background: asked objects at", 1, on["empty"], 0.05),
             average("projective/empty_rest", "the same: objects not asked for at", 0, rest, 0.05),
             average("projective/bayes", "Bayes background is wrong: asked objects below", 0.75, on["bayes"], 0, "<="),
             average("projective/clutter", "independent clutter: asked objects at", 1, on["clutter"], 0.05),
@@ -274,7 +267,8 @@ def projective() -> Study:
 
 def compose(parts: list[Mixture], background: Mixture) -> Tensor:
     denoiser = ScoreDenoiser(lambda x, sigma, J: projective_score(parts, background, x, sigma))
-    return sample(denoiser, range(100), (1, 1, 8), None, noise_levels(32)).flatten(1)
+    # The tolerances of `projective` were settled while looking at seeds 0 to 99; what is reported are fresh ones.
+    return sample(denoiser, range(100, 200), (1, 1, 8), None, noise_levels(32)).flatten(1)
 
 
 def machines() -> Study:
@@ -287,10 +281,14 @@ def machines() -> Study:
     images = (cond.view(-1, 1, grid, grid)).repeat_interleave(2, 2).repeat_interleave(2, 3)
     train, asked = images[:count], cond[count:]
     drawn = {}
-    for name, given, radius in (("ideal", cond[:count], None), ("local", None, 1), ("ours", cond[:count], 1)):
+    for name, given, radius in (
+        ("ideal", cond[:count], None),
+        ("local", None, 1),
+        ("local conditional", cond[:count], 1),
+    ):
         machine = score_machine(train, given, grid, radius)
         drawn[name] = sample(machine, range(17), (1, 8, 8), asked, noise_levels(10))
-    right = ((drawn["ours"] - images[count:]).abs().amax((1, 2, 3)) < 0.1).double()
+    right = ((drawn["local conditional"] - images[count:]).abs().amax((1, 2, 3)) < 0.1).double()
     copied = torch.cdist(drawn["ideal"].flatten(1), train.flatten(1)).min(1).values.max().item()
     found = {name: (x[:, 0, ::2, ::2] > 0.5).sum((1, 2)).tolist() for name, x in drawn.items()}
     return Study(

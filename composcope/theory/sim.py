@@ -48,8 +48,9 @@ class Concepts:
         return (centres + self.padded(self.sigma) * noise).flatten(0, 1)
 
 
-# The rules of `swing_by` were settled while looking at starts drawn from 0 and 1; what is reported are fresh ones.
-STARTS = 2
+# The rules of `swing_by` were settled while looking at starts drawn from 0 and 1, the step of `dynamics` while looking
+# at those from 2; what is reported are fresh ones.
+STARTS = 3
 
 
 def rng(seed: int) -> torch.Generator:
