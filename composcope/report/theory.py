@@ -175,6 +175,7 @@ def circles(rows: Sequence[Row]) -> Figure:
     """Concept accuracies along the training, and the way of the unseen combination through (colour, size)."""
     figure, axes = panels("accuracy: colour", "accuracy: size", "the unseen combination: from light to dark")
     names = {(0, 0): "red big", (0, 1): "red small", (1, 0): "blue big", (1, 1): "blue small (unseen)"}
+    colors = {(0, 0): "C3", (0, 1): "C1", (1, 0): "C0", (1, 1): "black"}
     found: dict[tuple[int, int, str], list[tuple[float, ...]]] = {}
     for row in sorted(rows, key=lambda row: row.setting["step"]):
         point = tuple(float(x or 0) for x in (row.setting["step"], row.value, row.low, row.high))
@@ -182,8 +183,9 @@ def circles(rows: Sequence[Row]) -> Figure:
     for (blue, small, concept), points in found.items():
         step, value, low, high = np.array(points).T
         axis = axes[("colour", "size").index(concept)]
-        axis.plot(step, value, "o-" if blue and small else ".--", label=names[blue, small])
-        axis.fill_between(step, low, high, alpha=0.15)
+        style, color = "o-" if blue and small else ".--", colors[blue, small]
+        axis.plot(step, value, style, label=names[blue, small], color=color)
+        axis.fill_between(step, low, high, alpha=0.12, color=color)
     labelled(axes[0], "training step", "share of 32 draws")
     labelled(axes[1], "training step", "", legend=False)  # the same, and the curves need the room
     colour, size = (np.array(found[1, 1, concept])[:, 1] for concept in ("colour", "size"))
