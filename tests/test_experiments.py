@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from composcope.results import read
 from composcope.runs.config import Config
 from experiments import (
+    centred_subject,
     color_features,
     label_policies,
     length_generalization,
@@ -44,7 +46,8 @@ def test_score_locality_does_nothing_twice(out):
 
 def test_local_intervention(out):
     rows = local_intervention.main("smoke", out, num=2, runs="exp2")
-    assert {row.run for row in rows} == {"exp2", "exp2+local", "exp2+composed"}
+    ways = ("local", "narrow", "wide", "smooth", "annealed", "own", "composed")
+    assert {row.run for row in rows} == {"exp2", *(f"exp2+{way}" for way in ways)}
 
 
 def test_label_policies(out):
@@ -58,6 +61,15 @@ def test_color_features(out):
     assert "length/k_max_paper" in claims(rows) and any(claim.startswith("features/") for claim in claims(rows))
     took = json.loads((out / "smoke" / "done" / "train color.json").read_text())
     assert took["minutes"] > 0 and read(out / "smoke" / "results" / "evaluate-color.jsonl")
+
+
+def test_centred_subject(out):
+    pictures = centred_subject.centred(8, 32).astype(float)
+    spread = np.abs(pictures - pictures[:, :1, :1]).mean((0, 3))  # how far from the ground's colour
+    assert spread[10:22, 10:22].mean() > 3 * spread[:, [0, 1, 30, 31]].mean()  # the subject is in the middle
+    rows = centred_subject.main("smoke", out, images=160, scenes=32, num=2)
+    sides = [row.value for row in rows if row.claim == "locality/square"]
+    assert sides and all(1 <= side <= 31 for side in sides)
 
 
 def test_score_machines(tmp_path):
