@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from composcope.report.page import PARTS
-from composcope.theory import claims
+from composcope.theory.claim import Claim
 
 FAIL = {
     "lemma1/as_printed",  # needs p(. | nothing) to factorise
@@ -46,7 +46,7 @@ def test_every_claim_comes_out_as_reported(command, tmp_path):
 
 def test_what_holding_means():
     def claim(rule, measured, low=None, high=None):
-        return claims.Claim("", "", 1.0, measured, 0.1, rule, low, high).holds
+        return Claim("", "", 1.0, measured, 0.1, rule, low, high).holds
 
     assert claim("=", 1.05) and not claim("=", 1.2) and claim("=", 1.2, 1.05, 1.3) and not claim("=", 0.5, 0.4, 0.8)
     assert claim("<=", 1.05) and not claim("<=", 1.2, 0.5, 2.0) and claim(">=", 0.95) and not claim(">=", 0.8)

@@ -13,7 +13,8 @@ from composcope.files import whole
 from composcope.progress import track
 from composcope.report.theory import FIGURES, table
 from composcope.results import Row, add
-from composcope.theory.claims import STUDIES, Claim, Study
+from composcope.theory.claim import Claim, Study
+from composcope.theory.claims import STUDIES
 
 
 @dataclass(frozen=True)

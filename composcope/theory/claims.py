@@ -1,24 +1,19 @@
-"""The claims of the paper as numbers: each is measured on an exact toy and compared with what was predicted for it.
-
-    claim | predicted | measured | holds        holds: measured =, <= or >= predicted, within a tolerance set beforehand
-
-A study measures claims that belong together and keeps the curves its figure is drawn from.
-"""
+"""The claims of the paper as numbers: each is measured on an exact toy and compared with what was predicted for it."""
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise, product
-from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from composcope.diffusion.sample import noise_levels, sample
+from composcope.theory.claim import Claim, Study, average, frequency
 from composcope.theory.composition import (
     NOTHING,
     Asked,
     Composition,
+    Conditional,
     ScoreDenoiser,
     all_subsets,
     induced,
@@ -40,55 +35,13 @@ from composcope.theory.feature_space import (
 from composcope.theory.mixture import Mixture, blend, gaussian, kl, kl_gaussian, kl_line, mixture
 from composcope.theory.relaxation import Coupled, bound, errors, gaussian_conditional_kl, kl_slope
 from composcope.theory.score_machine import score_machine
-from composcope.theory.sim import wilson
-
-Rule = Literal["=", "<=", ">="]
-
-
-@dataclass(frozen=True)
-class Claim:
-    name: str
-    says: str  # in one line, with its source
-    predicted: float
-    measured: float
-    tolerance: float = 0.0
-    rule: Rule = "="
-    low: float | None = None  # 95 % interval of what was measured
-    high: float | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Equality asks whether the interval reaches what was predicted; the inequalities judge the value itself."""
-        if self.rule == "=":
-            low, high = (self.measured if at is None else at for at in (self.low, self.high))
-            return low <= self.predicted + self.tolerance and high >= self.predicted - self.tolerance
-        gap = self.measured - self.predicted
-        return gap <= self.tolerance if self.rule == "<=" else gap >= -self.tolerance
-
-
-@dataclass(frozen=True)
-class Study:
-    claims: list[Claim]
-    curves: dict[str, Any] = field(default_factory=dict)
-
-
-def frequency(name: str, says: str, predicted: float, hits: Tensor, rule: Rule = "=") -> Claim:
-    """A share of trials with its Wilson interval."""
-    low, high = wilson(int(hits.sum()), len(hits))
-    return Claim(name, says, predicted, hits.double().mean().item(), 0.0, rule, low, high)
-
-
-def average(name: str, says: str, predicted: float, values: Tensor, tolerance: float, rule: Rule = "=") -> Claim:
-    """A mean over samples with its normal interval."""
-    mean, half = values.double().mean().item(), 1.96 * values.double().std().item() / len(values) ** 0.5
-    return Claim(name, says, predicted, mean, tolerance, rule, mean - half, mean + half)
 
 
 def points(n: int, sigma: float, count: int = 20) -> Tensor:
     return (1 + sigma) * torch.randn(count, n, generator=torch.Generator().manual_seed(n), dtype=torch.float64)
 
 
-def lcs_gap(p: Composition, sigma: float, J: Asked) -> float:
+def lcs_gap(p: Conditional, sigma: float, J: Asked) -> float:
     x = points(p.n, sigma)
     return (local_score(p, x, sigma, J) - p.given(J).score(x, sigma)).abs().max().item()
 
@@ -211,8 +164,7 @@ def feature_space() -> Study:
     turned = [abs(kl_gaussian(*orders_of_noising(tilted, turn, t))) for t in ts]
     cos = max(cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
     like = Correlated(0.5)
-    gap = (local_score(like, x[:, :3], 0.4, NOTHING) - like.given(NOTHING).score(x[:, :3], 0.4)).abs().max().item()
-    fooled = gap if cosines(like)[off].abs().max() < 1e-12 else 0.0
+    fooled = lcs_gap(like, 0.4, NOTHING) if cosines(like)[off].abs().max() < 1e-12 else 0.0
     return Study(
         [
             Claim("corollary1/f_lcs", "Corollary 1: F-LCS = score of A#p", 0, worst(f_lcs, *maps), 1e-9),

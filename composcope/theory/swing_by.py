@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from composcope.theory.claims import Claim, Rule, Study, frequency
+from composcope.theory.claim import Claim, Rule, Study, frequency
 from composcope.theory.sim import (
     STARTS,
     Concepts,
