@@ -54,13 +54,14 @@ def speed_rows() -> list[Row]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     numba.set_num_threads(1)
-    rows, batch = [], 64
+    rows: list[Row] = []
     for experiment, floor in (("exp1", FLOOR), ("exp2l", None)):
-        model, run, operations = step(configure(experiment, "laptop"))
+        config = configure(experiment, "laptop")
+        model, run, operations = step(config)
         multiply, peak_operations = product()
         peak_seconds, seconds = medians([multiply, run], time.process_time, 7)
         share = operations / seconds / (peak_operations / peak_seconds)
-        measured = f"{batch / seconds:.0f} images/s, {operations / seconds / 1e9:.1f} GFLOP/s, {share:.0%} of the peak"
+        measured = f"{config.recipe.batch / seconds:.0f} images/s, {operations / seconds / 1e9:.1f} GFLOP/s, {share:.0%} of the peak"
         rows.append(
             (
                 f"training {experiment}, one thread",

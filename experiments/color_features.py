@@ -13,7 +13,7 @@ from composcope.study.plan import measured
 RUNS = "color"
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 64, runs: str = RUNS) -> list[Row]:
+def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
     """K_max over colours, beside the disentanglement of every conditioned layer."""
     rows = measured(preset, out, runs, num)
     for row in rows:

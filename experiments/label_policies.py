@@ -13,7 +13,7 @@ from composcope.study.plan import measured
 RUNS = "exp1,exp2,random,drop-one"
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 64, runs: str = RUNS) -> list[Row]:
+def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
     """Both halves of Table 2: K_max, and the range of objects drawn when none is asked for."""
     rows = measured(preset, out, runs, num)
     told = ("length/k_max_paper", "length/none_asked")

@@ -15,7 +15,7 @@ from composcope.study.plan import measured
 RUNS = "exp1,exp2,exp3,exp1-five"
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 64, runs: str = RUNS) -> list[Row]:
+def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
     """K_max of every run, the paper's beside; the share of exact images over K as a figure."""
     rows = [row for row in measured(preset, out, runs, num) if row.claim.startswith("length/")]
     final = [row for row in rows if row.setting.get("snapshot") == "final" and "intervention" not in row.setting]

@@ -22,7 +22,7 @@ PAIRS = (  # (repaired, failing): what the intervention gains
 )
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 64, runs: str = RUNS) -> list[Row]:
+def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
     """K_max of each pair, and the difference."""
     rows = [row for row in measured(preset, out, runs, num) if row.claim == "length/k_max_paper"]
     final = {row.run: row for row in rows if row.setting.get("snapshot") == "final"}

@@ -19,7 +19,7 @@ from composcope.study.plan import measured
 RUNS = "exp1,exp2,exp3,exp2l,exp3l"
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 64, runs: str = RUNS) -> list[Row]:
+def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
     """Conditional locality of every run with its interval; the scatter against the K_max gain, with its correlation."""
     rows = measured(preset, out, runs, num)
     for row in rows:

@@ -28,7 +28,7 @@ class Args:
     """local: processes of this machine; slurm: through submitit (extra 'cluster')"""
     jobs: int = 2
     """nodes at a time"""
-    num: int = 64
+    num: int = 24
     """images drawn for each number of asked objects"""
     seed: int = 0
     """of training"""

@@ -21,7 +21,7 @@ class Planned:
     train: tuple[str, ...]  # words after `composcope train`
     shows: str  # the table or figure of the paper it serves
     minutes: float  # of training with the laptop preset, on one core
-    max_asked: int = 12
+    max_asked: int = 10
     snapshots: tuple[str, ...] = ()  # beside the final one, for the scatter
     interventions: tuple[str, ...] = ()  # at sampling time, without training
     measures: tuple[str, ...] = ("evaluate", "locality")
@@ -32,20 +32,20 @@ WRAPPED = ("local", "narrow", "wide", "smooth", "annealed", "own", "composed")
 COLORED = ("evaluate", "features")
 # fmt: off
 RUNS = (
-    Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 50, snapshots=SNAPSHOTS),
-    Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 60, snapshots=SNAPSHOTS,
+    Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 20, snapshots=SNAPSHOTS),
+    Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 20, snapshots=SNAPSHOTS,
             interventions=WRAPPED),
-    Planned("exp2l",      ("exp2l",),                      "Fig. 1, 2, 10; Table 1", 25, snapshots=SNAPSHOTS),
-    Planned("exp3",       ("exp3",),                       "Fig. 1 (v3); Table 1 (v3)", 45, snapshots=SNAPSHOTS),
-    Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 25, snapshots=SNAPSHOTS),
-    Planned("exp1-one",   ("exp1", "--objects", "1", "1"),    "Fig. 4; Table 1, one object", 40),
-    Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 25),
-    Planned("exp1-five",  ("exp1", "--objects", "1", "5"),    "Fig. 8; Table 1, 1-5 objects", 50),
-    Planned("color",      ("color", "--objects", "1", "5"),   "Fig. 5, 11; Table 1, colour", 50, max_asked=8,
+    Planned("exp2l",      ("exp2l",),                      "Fig. 1, 2, 10; Table 1", 10, snapshots=SNAPSHOTS),
+    Planned("exp3",       ("exp3",),                       "Fig. 1 (v3); Table 1 (v3)", 20, snapshots=SNAPSHOTS),
+    Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 10),
+    Planned("exp1-one",   ("exp1", "--objects", "1", "1"),    "Fig. 4; Table 1, one object", 20),
+    Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 10),
+    Planned("exp1-five",  ("exp1", "--objects", "1", "5"),    "Fig. 8; Table 1, 1-5 objects", 20),
+    Planned("color",      ("color", "--objects", "1", "5"),   "Fig. 5, 11; Table 1, colour", 20, max_asked=8,
             measures=COLORED),
-    Planned("exp2l-wide", ("exp2l", "--radius", "8"),       "E.3, patches as wide as the image", 60),
-    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 50),
-    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 50),
+    Planned("exp2l-wide", ("exp2l", "--radius", "8"),       "E.3, patches as wide as the image", 50),
+    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 20),
+    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 20),
 )
 # fmt: on
 COST = {"smoke": 0.01, "laptop": 1.0, "small": 10.0, "paper": 2000.0}  # of training, relative to the laptop preset
@@ -63,7 +63,7 @@ def chosen(only: str | None) -> tuple[Planned, ...]:
     return tuple(known[name] for name in names)
 
 
-def plan(preset: str, folder: str | Path, only: str | None = None, num: int = 64, seed: int = 0) -> list[Node]:
+def plan(preset: str, folder: str | Path, only: str | None = None, num: int = 24, seed: int = 0) -> list[Node]:
     """The nodes of the study in the order they are best done: trainings first, since measurements wait for them."""
     if preset not in COST:
         raise InputError(f"--preset: there is no preset {preset!r}; the presets are {', '.join(COST)}")
@@ -79,7 +79,7 @@ def training(run: Planned, preset: str, folder: Path, seed: int) -> Node:
 
 def measurements(run: Planned, preset: str, folder: Path, num: int) -> list[Node]:
     """Every measurement of one run: its own rows file each, so that two nodes never write to one file."""
-    asked = ("--num", str(num), "--max", str(run.max_asked))
+    asked = ("--num", str(num), "--max", str(run.max_asked), "--steps", "12")
     extra = {"evaluate": asked}
     jobs: list[tuple[str, str, tuple[str, ...]]] = [(measure, "final", ()) for measure in run.measures]
     jobs += [(m, s, ()) for s in run.snapshots for m in run.measures]
@@ -93,7 +93,7 @@ def measurements(run: Planned, preset: str, folder: Path, num: int) -> list[Node
     return nodes
 
 
-def measured(preset: str, folder: str | Path, only: str, num: int = 64) -> list[Row]:
+def measured(preset: str, folder: str | Path, only: str, num: int = 24) -> list[Row]:
     """The rows of some runs of the study at a preset's scale; what is not done yet is done first."""
     place = Path(folder) / preset
     study = Study(plan(preset, place, only, num), place)
