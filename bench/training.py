@@ -60,15 +60,10 @@ def speed_rows() -> list[Row]:
         model, run, operations = step(config)
         multiply, peak_operations = product()
         peak_seconds, seconds = medians([multiply, run], time.process_time, 7)
-        share = operations / seconds / (peak_operations / peak_seconds)
-        measured = f"{config.recipe.batch / seconds:.0f} images/s, {operations / seconds / 1e9:.1f} GFLOP/s, {share:.0%} of the peak"
-        rows.append(
-            (
-                f"training {experiment}, one thread",
-                measured,
-                f"at least {floor:.0%}" if floor else "two patches an image",
-            )
-        )
+        pace, speed, peak = config.recipe.batch / seconds, operations / seconds, peak_operations / peak_seconds
+        measured = f"{pace:.0f} images/s, {speed / 1e9:.1f} GFLOP/s, {speed / peak:.0%} of the peak"
+        remark = f"at least {floor:.0%}" if floor else "two patches an image"
+        rows.append((f"training {experiment}, one thread", measured, remark))
         cond = model.conditioner([PAPER_LOCATIONS[:3]] * 8)
         (taken,) = medians(
             [lambda m=model, c=cond: sample(m, range(8), m.shape, c, noise_levels(8))], time.process_time, 1
