@@ -36,7 +36,7 @@ from composcope.scenes.scene import COLORS, SHAPES, Scene
 RULES = Rules(objects=(1, 2), sizes=("large",), materials=("rubber",), camera_jitter=0.0, lamp_jitter=0.0)
 PLACES = ("on the left", "in the middle", "on the right")  # thirds of the width
 SIZE, FOLD, LENGTH = 32, 2, 24  # pixels, pixels a cell, tokens
-SIGMA_REL, BATCH, RATE = 0.1, 32, 2e-3
+SIGMA_REL, BATCH, RATE = 0.1, 16, 2e-3
 EVERY = 100  # steps between checkpoints
 
 
@@ -45,7 +45,7 @@ class Args:
     """nice python -m experiments.text_control --steps 5000"""
 
     steps: int = 5000
-    """Of 32 captions each, 0.43 s a step on one core; the rate falls to zero towards the last."""
+    """Of 16 captions each, about 0.22 s a step on one core; the rate falls to zero towards the last."""
     scenes: int = 8000
     """Scenes that are drawn once and used again and again."""
     work: Path = Path("runs/text_control")
