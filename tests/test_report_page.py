@@ -1,16 +1,33 @@
 """The page says what the rows say, carries its pictures inside, and does not know the result beforehand."""
 
+import re
 import sys
 
 import pytest
 from PIL import Image
 
-from composcope.report.page import Picture, numbers, page, summary, verdict
+from composcope.cli.report import expected, gathered
+from composcope.report.findings import EFFECTS, Expected, Study, compared, numbers, summary, verdict
+from composcope.report.page import LARGEST, PARTS, Picture, Time, page
 from composcope.results import Row, add
 
+FINAL = {"snapshot": "final", "conditions": "paper", "num": 64}
 
-def k_max(value, low, high, paper, run="exp1"):
-    return Row("length/k_max_paper", run, value, {"snapshot": "final"}, low=low, high=high, paper=paper)
+
+def k_max(value, low, high, paper, run="exp1", **setting):
+    return Row("length/k_max_paper", run, value, {**FINAL, **setting}, low=low, high=high, paper=paper)
+
+
+def local(run, value, low, high):
+    setting = {"snapshot": "final", "chance": 0.14, "trained": 3}
+    return Row("locality/conditional_locality", run, value, setting, low=low, high=high)
+
+
+def lines(text, part):
+    """The lines of the first table of a part, each a list of its cells' words."""
+    found = re.search(rf"<h2 id={part}>.*?<table>(.*?)</table>", text, re.S)
+    assert found, part
+    return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", line) for line in re.findall("<tr>(.*?)</tr>", found[1])]
 
 
 @pytest.mark.parametrize(
@@ -27,25 +44,94 @@ def test_the_papers_values_are_read(text, values):
         (k_max(5, 4, 6, "9 (v3: 7)"), "ours is lower"),
         (k_max(4, 3, 4, "1+(0-2) (v3: 2)"), "ours is higher"),
         (k_max(4, 3, 4, None), "not in the paper"),
+        (None, "not measured"),
     ],
 )
 def test_the_comparison_is_computed(row, words):
     assert verdict(row)[1] == words
 
 
+def test_one_run_is_above_another_only_if_it_is():
+    seven, two = k_max(7, 6, 8, None), k_max(2, 1, 2, None)
+    assert compared(seven, two)[1] == "yes, intervals apart"
+    assert compared(seven, k_max(5, 3, 6, None))[1] == "yes, but intervals overlap"
+    assert compared(two, seven)[1] == compared(two, two)[1] == "no"
+    assert compared(seven, None)[1] == "not measured"
+
+
 def test_the_summary_follows_the_rows():
-    rows = [k_max(7, 6, 8, "9 (v3: 7)"), k_max(2, 1, 2, "1+(0-2) (v3: 2)", run="exp2")]
-    lines = summary(rows)
-    assert "up to 7 [6, 8] objects" in lines[0] and "agrees" in lines[0]
-    assert "up to 2 [1, 2] objects" in lines[1]
-    assert "not measured yet" in lines[2]
+    spearman = Row("locality/spearman", "all", 0.81, {"dots": 15}, low=0.5, high=0.9)
+    rows = [k_max(7, 6, 8, "9 (v3: 7)"), k_max(2, 1, 2, "1+(0-2) (v3: 2)", "exp2"), local("exp1", 0.9, 0.8, 0.95)]
+    said = summary(Study([*rows, spearman]))
+    assert len(said) == 5
+    assert "up to 7 [6, 8] objects" in said[0] and "agrees" in said[0]
+    assert "up to 2 [1, 2] objects" in said[1] and "(exp3): not measured" in said[1]
+    assert "exp1 0.9 [0.8, 0.95], exp2l not measured" in said[4] and "over 15 models and snapshots is 0.81" in said[4]
+    assert summary(Study(rows))[4].endswith("is not measured (that takes three models or snapshots).")
 
 
-def test_the_page_is_one_file(tmp_path):
-    Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
-    text = page([k_max(7, 6, 8, "9")], [Picture("length", tmp_path / "a.png", "a <sheet>")], {"train exp1": 50.0})
-    assert "data:image/png;base64," in text and "a &lt;sheet&gt;" in text
-    assert "http" not in text.replace("http-equiv", "") and "50.0 min" in text
+def test_every_finding_is_a_line_and_counted():
+    rows = [k_max(7, 6, 8, "9"), k_max(2, 1, 2, "1", "exp2"), k_max(8, 7, 8, "3", "exp3"), local("exp1", 0.9, 0.8, 1.0)]
+    text = page(Study(rows))
+    found = lines(text, "findings")
+    assert len(found) == 1 + len(EFFECTS)
+    assert found[1][1] == "yes, intervals apart" and found[1][3] == "K_max of exp1 7 [6, 8], of exp2 2 [1, 2]"
+    assert found[2][1] == "no" and found[-1][1] == "not measured"
+    assert f"Of {len(EFFECTS)} findings 1 are seen here, 1 are not, {len(EFFECTS) - 2} are not measured." in text
+
+
+def test_the_tables_hold_each_run_once_with_the_papers_value():
+    study = {one.run: one for one in expected()}
+    assert study["exp1-five"] == Expected("exp1-five", "1-5 objects, grid, all labels", "10")
+    assert study["exp2l-one"] == Expected("exp2l-one", "1 object, grid, one label, patch-local", "6 (v3: 5)")
+    mended = {**FINAL, "intervention": "local"}
+    rows = [
+        k_max(7, 6, 8, "9 (v3: 7)"),
+        Row("length/k_max_strict", "exp1", 5, FINAL, low=4, high=6),
+        Row("length/k_max_paper_extra", "exp1", "+(0-2)", FINAL),
+        Row("length/none_asked", "exp1", "0-1", FINAL, paper="0"),
+        k_max(1, 0, 1, "9 (v3: 7)", snapshot="early"),
+        k_max(2, 2, 2, "9 (v3: 7)", conditions="random"),
+        k_max(6, 5, 7, None, "exp2+local", intervention="local"),
+        Row("length/evaluations", "exp2+local", 13, {**mended, "K": 12}),
+        k_max(4, 4, 4, None, "mine"),
+    ]
+    text = page(Study(rows, list(study.values()), frozenset({("length", "exp1")})))
+    first = lines(text, "table1")
+    assert [line[0] for line in first[1:]] == [run for run in study if run not in ("random", "drop-one")]
+    assert first[1] == [
+        *("exp1", "7 [6, 8]", "9 (v3: 7)", "agrees", "1-3 objects, grid, all labels"),
+        *("5 [4, 6]", "0-2", "0-1 (paper: 0)", "64", "shipped"),
+    ]
+    assert first[2][:4] == ["exp2", "not measured", "1+(0-2) (v3: 2)", "not measured"]
+    assert [line[0] for line in lines(text, "table2")[1:]] == ["exp1", "random", "drop-one", "exp2"]
+    repaired = {line[0]: line for line in lines(text, "mended")}
+    assert repaired["exp2+local"][-3:] == ["13 at K = 12", "64", "measured here"]
+    assert repaired["exp2+local"][4] == "1-3 objects, grid, one label"
+    assert [line[:2] for line in lines(text, "others")[1:]] == [["mine", "4 [4, 4]"]]
+    assert "Agrees: exp1; not measured: exp2, " in text
+
+
+def test_locality_has_a_line_a_run_and_says_the_correlation():
+    early = Row("locality/conditional_locality", "exp1", 0.3, {"snapshot": "early", "chance": 0.14}, low=0.2, high=0.4)
+    squares = [Row("locality/square", "exp1", side, {"snapshot": "final", "sigma": 1.0}) for side in (5.0, 9.0)]
+    text = page(Study([early, local("exp1", 0.9, 0.8, 1.0), *squares]))
+    head, exp1, exp2l, *_ = lines(text, "locality")
+    assert len(head) == 5  # nothing is measured in the middle, so that column is left out
+    assert exp1 == ["exp1", "0.3 [0.2, 0.4]", "0.9 [0.8, 1]", "0.14", "7"]
+    assert exp2l == ["exp2l", "", "not measured", "", ""]
+
+
+def test_features_are_told_by_part_and_by_the_best_layer():
+    at = {"level": "high", "snapshot": "final"}
+    rows = [
+        Row("features/between", "color", 0.4, {"layer": "encoder", "part": "mean", **at}, low=0.3, high=0.5),
+        Row("features/between", "color", 0.5, {"layer": "enc.0", "part": "encoder", "index": 0, **at}),
+        Row("features/between", "color", -0.1, {"layer": "enc.1", "part": "encoder", "index": 1, **at}),
+    ]
+    text = page(Study(rows))
+    assert lines(text, "features")[1:] == [["color", "hidden states", "encoder", "high", "0.4 [0.3, 0.5]"]]
+    assert "color: concepts are nearest to orthogonal in enc.1 at high noise, mean cosine -0.1." in text
 
 
 def test_claims_of_the_theory_stand_in_their_sections():
@@ -54,21 +140,52 @@ def test_claims_of_the_theory_stand_in_their_sections():
         Row("lemma2/bound", "exact", 0.55, said | {"holds": True}),
         Row("swing_by/depth_3", "exact", 0.36, said | {"holds": False}, low=0.27, high=0.46),
     ]
-    theory, sim = page(rows, [], {}).split("<h2>")[4:6]
-    assert "KL &lt;= bound" in theory and "<td>&lt;= 1</td>" in theory and ">holds<" in theory
-    assert "0.36 [0.27, 0.46]" in sim and "does not hold" in sim
+    text = page(Study(rows))
+    assert lines(text, "theory")[1] == ["lemma2/bound", "KL &lt;= bound", "&lt;= 1", "0.55", "yes"]
+    assert lines(text, "sim")[1][3:] == ["0.36 [0.27, 0.46]", "no"]
+    assert "1 of 1 hold." in text and "0 of 1 hold. These do not: KL &lt;= bound." in text
+
+
+def test_what_was_measured_here_replaces_what_was_shipped():
+    shipped = [k_max(1, 1, 1, "9", num=32), k_max(3, 3, 3, "1", "exp2", num=32)]
+    study = gathered(shipped, [k_max(7, 6, 8, "9")])
+    assert {run: study.of(run)["length/k_max_paper"].value for run in ("exp1", "exp2")} == {"exp1": 7, "exp2": 3}
+    assert study.shipped == {("length", "exp2")}
+
+
+def test_the_page_is_one_file_with_small_pictures_and_a_link_to_every_part(tmp_path):
+    Image.effect_noise((3000, 2000), 90).save(tmp_path / "a.png")
+    times = [Time("train exp1", 50.0, "composcope train exp1")]
+    text = page(Study([k_max(7, 6, 8, "9")]), [Picture("table1", tmp_path / "a.png", "a <sheet>")], times)
+    assert text.count("data:image/webp;base64,") == 1 and "a &lt;sheet&gt;" in text
+    assert len(text) < 4 * LARGEST[0] * LARGEST[1] / 3 < (tmp_path / "a.png").stat().st_size
+    assert "http" not in text and lines(text, "times")[1] == ["train exp1", "50.0", "composcope train exp1"]
+    for name in ("findings", *(part.name for part in PARTS if part.name != "others"), "times"):
+        assert f"<a href=#{name}>" in text and f"<h2 id={name}>" in text
+
+
+def test_curves_over_K_are_drawn_from_the_rows():
+    rows = [
+        Row(f"length/{what}", "exp1", value, {**FINAL, "K": K}, low=0, high=1)
+        for what in ("exact", "complete", "found")
+        for K, value in ((1, 1.0), (2, 0.5))
+    ]
+    assert page(Study(rows)).count("data:image/webp") == 3 + 3  # Tables 1 and 2
 
 
 def test_the_command_gathers_rows_and_pictures(tmp_path, monkeypatch, capsys):
     from composcope.cli import main
 
     results = tmp_path / "results"
+    folder = results / "evaluate" / "of-this-test-final-paper-0-32-01234567"
     add(results / "evaluate.jsonl", [k_max(6, 5, 7, "9 (v3: 7)", run="of-this-test")])
-    (results / "evaluate").mkdir()
-    Image.new("RGB", (4, 4), "red").save(results / "evaluate" / "sheet.png")
+    for sheet in (folder, folder.with_name("of-this-test-early-paper-0-32-01234567")):
+        sheet.mkdir(parents=True)
+        Image.new("RGB", (4, 4), "red").save(sheet / "sheet.png")
     words = ["report", "--results", str(results), "--out", str(tmp_path / "out")]
     monkeypatch.setattr(sys, "argv", ["composcope", *words])
     main()
     text = (tmp_path / "out" / "index.html").read_text()
-    assert "of-this-test" in text and "evaluate / sheet" in text
-    assert "index.html" in capsys.readouterr().out
+    assert text.count("<figcaption>of-this-test: each row asks for one object more") == 1
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 6 and "index.html" in said[-1]

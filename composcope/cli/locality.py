@@ -20,6 +20,7 @@ from composcope.files import whole
 from composcope.locality.audit import Audit, Level, Measured, cond_of, measure, places_of, states_at
 from composcope.locality.profile import spearman
 from composcope.progress import track
+from composcope.report.findings import shown
 from composcope.report.locality import curves, dots, heatmaps, scatter
 from composcope.results import Row, add, read
 from composcope.runs import Model, load
@@ -173,12 +174,23 @@ def save(figure: Figure, path: Path) -> None:
 def scattered(args: Args) -> list[Row]:
     """K_max gain against conditional locality over all models and snapshots that have both."""
     folder = Path(str(args.scatter))
-    rows = [row for path in sorted(folder.rglob("*.jsonl")) if path.name != "log.jsonl" for row in read(path)]
+    found = scatter_of([r for path in sorted(folder.rglob("*.jsonl")) if path.name != "log.jsonl" for r in read(path)])
+    if found is None:
+        raise InputError(f"{folder} has both K_max and conditional locality of too few models; a scatter needs 3")
+    row, figure = found
+    save(figure, args.out.with_suffix("") / "scatter.png")
+    words = f"{shown(row)}, {row.setting['dots']} dots"
+    print(f"Spearman correlation of K_max gain and conditional locality: {words}", file=sys.stderr)
+    return [row]
+
+
+def scatter_of(rows: Sequence[Row]) -> tuple[Row, Figure] | None:
+    """The rank correlation with its interval, and the scatter; None for fewer than three dots."""
     points = dots(rows)
     if len(points) < 3:
-        raise InputError(f"{folder} has both K_max and conditional locality of {len(points)} models; a scatter needs 3")
+        return None
     found = spearman(np.array([p.gain[0] for p in points]), np.array([p.locality[0] for p in points]))
     chances = [row.setting["chance"] for row in rows if row.claim == "locality/conditional_locality"]
-    save(scatter(points, str(found), float(np.mean(chances))), args.out.with_suffix("") / "scatter.png")
-    print(f"Spearman correlation of K_max gain and conditional locality: {found}, {len(points)} dots", file=sys.stderr)
-    return [Row("locality/spearman", "all", found.value, {"dots": len(points)}, None, found.low, found.high)]
+    value = None if math.isnan(found.value) else found.value  # all gains the same
+    row = Row("locality/spearman", "all", value, {"dots": len(points)}, None, found.low, found.high)
+    return row, scatter(points, str(found), float(np.mean(chances)))

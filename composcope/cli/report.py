@@ -1,17 +1,25 @@
 """`composcope report`: everything measured so far -> one HTML page."""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import tyro
+
+from composcope.cli import train
+from composcope.cli.evaluate import in_the_paper
+from composcope.cli.locality import scatter_of
 from composcope.errors import InputError
 from composcope.files import write_text
-from composcope.report.page import Picture, page, summary
+from composcope.report.findings import Expected, Study, others, summary
+from composcope.report.locality import edges
+from composcope.report.page import Picture, Time, page
 from composcope.results import Row, read
+from composcope.runs.config import Config
 from composcope.runs.model import SHIPPED
-
-SECTIONS = {"evaluate": "length", "locality": "locality", "features": "features", "theory": "theory", "sim": "sim"}
+from composcope.study.plan import RUNS
 
 
 @dataclass(frozen=True)
@@ -30,43 +38,125 @@ class Args:
     """folder of the page"""
 
 
-def main(args: Args) -> None:
-    folders = [args.results, *([args.study / "results"] if args.study else [])]
+# fmt: off
+PICTURES = (  # the name of a file, the part it belongs to, the words under it, and whether it is folded away
+    ("drawn", "table1", "{run}, drawn now: 1, 3, 6, 9 objects asked for{counts}. Dots: asked; rings: counted", False),
+    ("sheet", "table1", "{run}: each row asks for one object more, from none. Dots: asked; rings: counted", True),
+    ("heatmaps", "locality", "{run}: what each ringed pixel looks at, from high noise (left) to low; a cross is as "
+     "strong as its condition's influence on that pixel", False),
+    ("curves", "locality", "{run}: over noise levels, the influence of each condition on each pixel, the square that a "
+     "pixel looks at, the energy of its gradient, and how much of a condition's influence is near its place", True),
+    ("profile.*", "features", "{run}: cosines between concepts from the first layer to the last", False),
+    ("spaces", "features", "{run}: cosines within and between categories in parts of the network and outputs", False),
+    ("matrices-high|hidden|attention", "features", "{run}: cosines of every pair of concepts at high noise", False),
+    ("(matrices|hidden|attention)-.*", "features", "{run}: cosines of every pair of concepts, layer by layer", True),
+    ("places", "features", "{run}: what four places of an image look at, from high noise to low", False),
+    ("words", "features", "{run}: the influence of each word on two places over noise levels", False),
+    ("word_maps", "features", "{run}: where each word is heard", True),
+    ("theory_lemma_1", "theory", "Lemma 1 needs a background that factorises", False),
+    ("theory_length", "theory", "Local conditional scores learned from pairs draw up to nine objects", False),
+    ("theory_relaxation", "theory", "The bound of Lemma 2, and the divergence it bounds", False),
+    ("theory_feature_space", "theory", "Claim 2: how far noise and features are from commuting", False),
+    ("theory_projective", "theory", "What sums of single-condition scores draw, by their background", False),
+    ("theory_machines", "theory", "Score machines: averages over training images, never trained", False),
+    ("sim_dynamics", "sim", "The entries of a two-layer linear network along its training", False),
+    ("sim_swing_by", "sim", "The loss at the unseen combination over many starts", False),
+    ("sim_failure", "sim", "The published step against gradient descent", False),
+    ("sim_circles.*", "sim", "A diffusion model on circles: each concept along its training", False),
+)
+# fmt: on
+LABELS = {"all": "all labels", "one": "one label", "random": "a random number of labels", "all_but_one": "all but one"}
+
+
+def main(args: Args, took: Sequence[Time] = ()) -> None:
+    """`took`: what the caller did before, for the page's last table."""
     if args.study and not args.study.is_dir():
         raise InputError(f"--study: there is no folder {args.study}; composcope reproduce makes it")
-    rows = gather([SHIPPED, *folders])
-    if not rows:
+    folders = [args.results, *([args.study / "results"] if args.study else [])]
+    study = gathered(gather([SHIPPED]), gather(folders))
+    if not study.rows:
         raise InputError(
             f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the shipped models"
         )
-    write_text(args.out / "index.html", page(rows, pictures([SHIPPED, *folders]), times(args.study)))
-    print("\n".join(summary(rows)))
-    print(f"{len(rows)} rows -> {args.out / 'index.html'}")
+    found = pictures([*folders, SHIPPED], study)
+    if scattered := scatter_of(study.rows):
+        row, figure = scattered
+        study = replace(study, rows=[*study.rows, row])
+        found.insert(
+            0, Picture("locality", figure, "Every dot is a model at a moment of its training (Figure 2, right)")
+        )
+    write_text(args.out / "index.html", page(study, found, [*took, *times(args.study)]))
+    print("\n".join(summary(study)))
+    print(f"{len(study.rows)} rows -> {args.out / 'index.html'}")
 
 
 def gather(folders: Iterable[Path]) -> list[Row]:
-    """Rows of all files below the folders; of rows with one key the last folder's counts."""
-    found: dict[str, Row] = {}
-    for folder in folders:
-        for path in sorted(folder.rglob("*.jsonl")):
-            if path.name != "log.jsonl":
-                found |= {row.key: row for row in read(path)}
-    return list(found.values())
+    """Rows of all files below the folders; of rows with one key the last counts."""
+    paths = (path for folder in folders for path in sorted(folder.rglob("*.jsonl")) if path.name != "log.jsonl")
+    return list({row.key: row for path in paths for row in read(path)}.values())
 
 
-def pictures(folders: Iterable[Path]) -> list[Picture]:
-    """Every PNG in a folder that one of the measuring commands made; the section is the command's."""
+def gathered(shipped: Sequence[Row], measured: Sequence[Row]) -> Study:
+    """What was measured here takes the place of what was shipped of the same run, whatever the number of images."""
+
+    def what(row: Row) -> tuple:
+        return row.claim, row.run, row.setting.get("snapshot"), row.setting.get("conditions")
+
+    here = {what(row) for row in measured}
+    stays = [row for row in shipped if what(row) not in here]
+    return Study([*stays, *measured], expected(), frozenset((row.claim.partition("/")[0], row.run) for row in stays))
+
+
+def expected() -> list[Expected]:
+    """Every run of the study, with the paper's K_max."""
+    configs = {run.name: train.config_of(tyro.cli(train.Args, args=run.train)) for run in RUNS}
+    return [Expected(name, trained_on(config), in_the_paper(config)[0] or "") for name, config in configs.items()]
+
+
+def trained_on(config: Config) -> str:
+    """ "1-3 objects, list, all labels, patch-local" """
+    fewest, most = config.objects
+    objects = f"{fewest}-{most} objects" if most > 1 else "1 object"
+    return ", ".join([objects, config.conditioner, LABELS[config.labels], *["patch-local"] * (config.net == "local")])
+
+
+def pictures(folders: Iterable[Path], study: Study) -> list[Picture]:
+    """Every PNG in the folders whose name we know, of final weights."""
     found = []
-    for folder in folders:
-        for path in sorted(folder.rglob("*.png")):
-            words = path.relative_to(folder).with_suffix("").parts
-            command = next((name for name in SECTIONS if any(word.startswith(name) for word in words)), None)
-            if command:
-                found.append(Picture(SECTIONS[command], path, " / ".join(words)))
+    for path in (path for folder in folders for path in sorted(folder.rglob("*.png"))):
+        run, _, snapshot = re.sub(r"-(early|middle|final)-.*", r"/\1", path.parent.name).partition("/")
+        known = next((one for one in PICTURES if re.fullmatch(one[0], path.stem)), None)
+        if known and snapshot in ("", "final"):
+            _, part, words, folded = known
+            part = part_of(run, study) if path.stem == "sheet" else part
+            found.append(Picture(part, path, words.format(run=run, counts=counts(run, study)), folded))
     return found
 
 
-def times(study: Path | None) -> dict[str, float]:
-    """Minutes of each node of the study that is done."""
+def part_of(run: str, study: Study) -> str:
+    """The part of the page with the K_max of a run."""
+    if run in others(study) or "+" in run:
+        return "mended" if "+" in run else "others"
+    return "table2" if run in ("random", "drop-one") else "table1"
+
+
+def counts(run: str, study: Study) -> str:
+    means = [f"{edges(row)[0]:.1f}" for row in study.rows if row.claim == "live/found" and row.run == run]
+    return f", {', '.join(means)} found there" if means else ""
+
+
+def times(study: Path | None) -> list[Time]:
+    """Minutes of each training that ships, by its log, and of each node of the study that is done."""
     markers = sorted((study / "done").glob("*.json")) if study else []
-    return {marker.stem: json.loads(marker.read_text())["minutes"] for marker in markers}
+    done = {marker.stem: json.loads(marker.read_text()) for marker in markers}
+    here = [Time(name, said["minutes"], "composcope " + " ".join(said["command"])) for name, said in done.items()]
+    logs = [path for path in sorted(SHIPPED.glob("*/log.jsonl")) if f"train {path.parent.name}" not in done]
+    return [shipped_training(path) for path in logs] + here
+
+
+def shipped_training(path: Path) -> Time:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    images = [0, *(line["images"] for line in lines)]
+    seconds = sum((now - before) / line["speed"] for before, now, line in zip(images, images[1:], lines, strict=False))
+    name = path.parent.name
+    return Time(f"train {name} (shipped)", seconds / 60, f"composcope reproduce --preset laptop --only {name}")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from composcope.report.locality import edges
 from composcope.results import Row
 
 COLUMNS = {
@@ -57,17 +58,19 @@ def verdict(rows: Sequence[Row]) -> Table:
 
 
 def curve(rows: Sequence[Row], claim: str = "length/exact") -> Figure:
-    """A share over K, a line for each run, with its 95 % interval."""
-    figure = Figure(figsize=(6, 3.2), layout="constrained")
-    axes = figure.add_subplot(
-        xlabel="K, objects asked for", ylabel=COLUMNS[claim.removeprefix("length/")], ylim=(-0.03, 1.03)
-    )
-    for run in dict.fromkeys(row.run for row in rows):
-        own = sorted((row for row in rows if row.run == run and row.claim == claim), key=lambda row: row.setting["K"])
-        K, value = [row.setting["K"] for row in own], [float(row.value or 0) for row in own]
+    """A share of images, or objects an image, over K: a line for each run, with its 95 % interval."""
+    name = claim.removeprefix("length/")
+    own = [row for row in rows if row.claim == claim]
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.add_subplot(xlabel="K, objects asked for", ylabel=COLUMNS[name])
+    if name in SHARES:
+        axes.set_ylim(-0.03, 1.03)
+    else:
+        axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
+    for run in dict.fromkeys(row.run for row in own):
+        of_run = sorted((row for row in own if row.run == run), key=lambda row: row.setting["K"])
+        K, (value, low, high) = [row.setting["K"] for row in of_run], zip(*map(edges, of_run), strict=True)
         (line,) = axes.plot(K, value, marker="o", markersize=3, label=run)
-        axes.fill_between(
-            K, [row.low or 0 for row in own], [row.high or 0 for row in own], alpha=0.15, color=line.get_color()
-        )
-    axes.legend(frameon=False)
+        axes.fill_between(K, low, high, alpha=0.15, color=line.get_color())
+    axes.legend(frameon=False, fontsize=8)
     return figure

@@ -123,7 +123,7 @@ MOMENTS = {"early": "o", "middle": "^", "final": "s"}
 def dots(rows: Sequence[Row]) -> list[Dot]:
     """Models for which both K_max (at the paper's places, no intervention) and conditional locality are measured."""
     reached = {
-        (row.run, row.setting["snapshot"]): row
+        (row.run, row.setting.get("snapshot")): row
         for row in rows
         if row.claim == "length/k_max_paper"
         and row.setting.get("conditions") == "paper"

@@ -1,0 +1,276 @@
+"""What the rows say beside the paper: tables and sentences, none of which knows the result beforehand.
+
+study (rows, and what the paper has for each run) -> [Table(head, lines), sentence, ...]    for each part
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from composcope.report.locality import MOMENTS, edges
+from composcope.report.theory import predicted
+from composcope.results import Row
+
+Cell = str | tuple[str, str]  # words, or how they compare (agree, differ, none) and the words
+K_MAX, LOCALITY = "length/k_max_paper", "locality/conditional_locality"
+
+
+@dataclass(frozen=True)
+class Table:
+    head: Sequence[str]
+    lines: Sequence[Sequence[Cell]]
+
+
+Told = list[Table | str]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A run of the study, measured or not: what it is trained on, and the K_max of the paper."""
+
+    run: str
+    trained: str = ""
+    paper: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that was measured. `shipped`: the (room, run) whose rows come with the package."""
+
+    rows: Sequence[Row]
+    expected: Sequence[Expected] = ()
+    shipped: frozenset[tuple[str, str]] = frozenset()
+
+    def of(self, run: str, snapshot: str = "final") -> dict[str, Row]:
+        """A run's rows by claim, at the paper's places; of claims with a row for each K or noise level, the last."""
+        own = (row for row in self.rows if row.run == run and row.setting.get("conditions") != "random")
+        return {row.claim: row for row in own if row.setting.get("snapshot", "final") == snapshot}
+
+    def runs(self, claim: str) -> list[str]:
+        return list(dict.fromkeys(row.run for row in self.rows if row.claim == claim))
+
+    def named(self, run: str) -> Expected:
+        """What is expected of a run; one with an intervention is trained as it is without, and not in the paper."""
+        known = {one.run: one for one in self.expected}
+        return known.get(run) or Expected(run, known.get(run.partition("+")[0], Expected(run)).trained)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A finding as a comparison: `claim` of the run `above` is larger than that of `below`."""
+
+    where: str
+    says: str
+    above: str
+    below: str
+    claim: str = K_MAX
+
+
+EFFECTS = (
+    Effect("Fig. 1", "A grid of all locations composes further than one with a single label", "exp1", "exp2"),
+    Effect("Fig. 1 (v3)", "A grid composes further than a list of locations", "exp1", "exp3"),
+    Effect("Fig. 1", "A patch-local network composes where the global one did not", "exp2l", "exp2"),
+    Effect("Table 1 (v3)", "The same with a list of locations", "exp3l", "exp3"),
+    Effect("Fig. 4", "Trained on single objects, the patch-local network still draws more", "exp2l-one", "exp1-one"),
+    Effect("Fig. 8", "Trained on up to five objects a model goes further than on up to three", "exp1-five", "exp1"),
+    Effect("E.3", "Patches as wide as the image fail again", "exp2l", "exp2l-wide"),
+    Effect("Table 2", "All labels go further than a random number of them", "exp1", "random"),
+    Effect("Table 2", "A random number of labels goes further than all but one", "random", "drop-one"),
+    Effect("Table 2", "All but one label go further than a single one", "drop-one", "exp2"),
+    Effect("ours", "Local conditions at sampling time mend a model that does not compose", "exp2+local", "exp2"),
+    Effect("Fig. 2, 10", "The model that composes is conditionally local", "exp1", "exp2", LOCALITY),
+    Effect("Fig. 2 (v3)", "The list model lacks that locality", "exp1", "exp3", LOCALITY),
+    Effect("Fig. 2", "The patch-local network has it", "exp2l", "exp2", LOCALITY),
+    Effect("Fig. 2", "The patch-local network has more of it than the list model", "exp2l", "exp3", LOCALITY),
+)
+
+
+def numbers(text: str) -> list[float]:
+    """The values the paper gives for one thing: "9 (v3: 7)" has two, the extras in "9+(0-2)" are not among them."""
+    plain = re.sub(r"\+\([^)]*\)", "", text).replace("v3:", "")
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", plain)]
+
+
+def verdict(row: Row | None) -> tuple[str, str]:
+    """(class, words): whether one of the paper's values lies in our interval, and if not, on which side ours is."""
+    if row is None or row.paper is None:
+        return "none", "not measured" if row is None else "not in the paper"
+    theirs, (_, low, high) = numbers(str(row.paper)), edges(row)
+    if any(low <= value <= high for value in theirs):
+        return "agree", "agrees"
+    return "differ", "ours is lower" if high < min(theirs) else "ours is higher" if low > max(theirs) else "differs"
+
+
+def compared(above: Row | None, below: Row | None) -> tuple[str, str]:
+    """(class, words): is the first above the second?"""
+    if above is None or below is None or None in (above.value, below.value):
+        return "none", "not measured"
+    (a, low, _), (b, _, high) = edges(above), edges(below)
+    if a <= b:
+        return "differ", "no"
+    return ("agree", "yes, intervals apart") if low > high else ("none", "yes, but intervals overlap")
+
+
+def number(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def shown(row: Row | None) -> str:
+    """A value with its 95 % interval: "7 [6, 8]"."""
+    if row is None or row.value is None:
+        return "not measured"
+    return number(row.value) + ("" if row.low is None else f" [{number(row.low)}, {number(row.high)}]")
+
+
+def reached(row: Row | None) -> str:
+    if row is None:
+        return "not measured"
+    paper = f"the paper: {row.paper}, {verdict(row)[1]}" if row.paper else "not in the paper"
+    return f"draws what is asked up to {shown(row)} objects ({paper})"
+
+
+def summary(study: Study) -> list[str]:
+    """Five sentences: what composes, what does not, what mends it, and whether locality goes with it."""
+    found = {run: reached(study.of(run).get(K_MAX)) for run in ("exp1", "exp2", "exp3", "exp2l", "exp2+local")}
+    local = ", ".join(f"{run} {shown(study.of(run).get(LOCALITY))}" for run in ("exp1", "exp2l", "exp2", "exp3"))
+    return [
+        f"All objects labelled on a grid (exp1), trained on 1-3 objects: {found['exp1']}.",
+        f"One object labelled (exp2): {found['exp2']}; a list of locations (exp3): {found['exp3']}.",
+        f"The patch-local network (exp2l): {found['exp2l']}.",
+        f"exp2 with local conditions at sampling time, without training: {found['exp2+local']}.",
+        f"Conditional locality: {local}; {correlation(study)}.",
+    ]
+
+
+def correlation(study: Study) -> str:
+    row = study.of("all").get("locality/spearman")
+    if row is None or row.value is None:
+        return "its correlation with the gain in K_max is not measured (that takes three models or snapshots)"
+    return (
+        f"its rank correlation with the gain in K_max over {row.setting['dots']} models and snapshots is {shown(row)}"
+    )
+
+
+def effects(study: Study) -> Told:
+    """The paper's findings as comparisons of our runs."""
+    lines: list[Sequence[Cell]] = []
+    for one in EFFECTS:
+        above, below = (study.of(run).get(one.claim) for run in (one.above, one.below))
+        what = "K_max" if one.claim == K_MAX else "locality"
+        ours = f"{what} of {one.above} {shown(above)}, of {one.below} {shown(below)}"
+        lines.append((one.where, compared(above, below), one.says, ours))
+    kinds = [line[1][1].partition(",")[0] for line in lines]
+    yes, no, unknown = (kinds.count(kind) for kind in ("yes", "no", "not measured"))
+    said = f"Of {len(kinds)} findings {yes} are seen here, {no} are not, {unknown} are not measured."
+    return [said, Table(("where", "seen here?", "finding", "ours [95 %]"), lines)]
+
+
+POLICIES = ("exp1", "random", "drop-one", "exp2")
+
+
+def table_1(study: Study) -> list[str]:
+    """The runs of Table 1; those of Table 2, with interventions, and any other are told elsewhere."""
+    return [one.run for one in study.expected if one.run not in POLICIES[1:3]]
+
+
+def mended(study: Study) -> list[str]:
+    return list(dict.fromkeys(["exp2", "exp2l", "exp2+local", *(run for run in study.runs(K_MAX) if "+" in run)]))
+
+
+def others(study: Study) -> list[str]:
+    return [run for run in study.runs(K_MAX) if run not in {*table_1(study), *POLICIES, *mended(study)}]
+
+
+def lengths(study: Study, runs: Iterable[str]) -> Told:
+    """K_max by both rules beside the paper's, and in words which agree."""
+    lines, kinds = [], dict[str, list[str]]()
+    for run in runs:
+        lines.append(length_line(study, run))
+        kinds.setdefault(verdict(study.of(run).get(K_MAX))[1], []).append(run)
+    if not lines:
+        return []
+    head = "run", "K_max, paper's rule [95 %]", "the paper", "agrees?", "trained on", "strict rule [95 %]"
+    more = "extra objects", "drawn when nothing is asked", "network evaluations a step", "images for each K", "rows"
+    words = "; ".join(f"{kind}: {', '.join(of)}" for kind, of in kinds.items())
+    return [Table((*head, *more), lines), f"{words[0].upper()}{words[1:]}."]
+
+
+def length_line(study: Study, run: str) -> list[Cell]:
+    rows, expected = study.of(run), study.named(run)
+    found, none, cost = (rows.get(f"length/{name}") for name in ("k_max_paper", "none_asked", "evaluations"))
+    paper = str(found.paper or "") if found else expected.paper
+    first: list[Cell] = [run, shown(found), paper, verdict(found), expected.trained]
+    if found is None:
+        return [*first, *[""] * 6]
+    extra = rows.get("length/k_max_paper_extra")
+    return [
+        *first,
+        shown(rows.get("length/k_max_strict")),
+        str(extra.value).strip("+()") if extra else "",
+        f"{none.value}" + (f" (paper: {none.paper})" if none.paper else "") if none else "",
+        f"{cost.value} at K = {cost.setting['K']}" if cost and edges(cost)[0] > 1 else "",
+        str(found.setting.get("num", "")),
+        "shipped" if ("length", run) in study.shipped else "measured here",
+    ]
+
+
+def live(study: Study) -> Told:
+    """What the demo drew, and what it could not because no weights ship."""
+    rows = [row for row in study.rows if row.claim == "live/found"]
+    drawn, missing = (list(dict.fromkeys(r.run for r in rows if (r.value is None) == none)) for none in (False, True))
+    said = [f"Drawn live, below: {', '.join(drawn)}."] if drawn else []
+    return [*said, *([f"Not drawn live, because it does not ship: {', '.join(missing)}."] if missing else [])]
+
+
+def localities(study: Study) -> Told:
+    """Conditional locality of every run along its training, and how far pixels look."""
+    lines: list[Sequence[Cell]] = []
+    for run in dict.fromkeys([*("exp1", "exp2l", "exp3l", "exp2", "exp3"), *study.runs(LOCALITY)]):
+        found = [study.of(run, moment).get(LOCALITY) for moment in MOMENTS]
+        squares = [edges(row)[0] for row in study.rows if row.run == run and row.claim == "locality/square"]
+        chance = next((number(row.setting["chance"]) for row in found if row), "")
+        side = f"{fmean(squares):.0f}" if squares else ""
+        lines.append([run, *(shown(row) if row else "" for row in found[:-1]), shown(found[-1]), chance, side])
+    moments = "early [95 %]", "middle [95 %]", "final [95 %]"
+    head = "run", *moments, "chance", "square that a pixel looks at: side in pixels, mean over noise levels"
+    words = correlation(study)
+    said = f"{words[0].upper()}{words[1:]}; the paper calls the two strongly correlated and prints no number."
+    return [Table(head, lines), said]
+
+
+def features(study: Study) -> Told:
+    """Cosines between concepts in parts of the network, and the layer in which they are least alike."""
+    rows = [row for row in study.rows if row.claim.startswith("features/")]
+    claims = ("between", "within", "ratio", "gap")
+    told: Told = []
+    places: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in rows:
+        if row.setting.get("part") in ("mean", "output"):
+            at = row.run, row.setting.get("maps", "hidden states"), row.setting["layer"], row.setting.get("level", "")
+            places.setdefault(at, {})[row.claim.partition("/")[2]] = row
+    if places:
+        lines = [[*at, *(shown(own[c]) if c in own else "" for c in claims)] for at, own in places.items()]
+        told.append(Table(("run", "of", "where", "noise", "between concepts", *claims[1:]), lines))
+    for run in study.runs("features/between"):
+        layers = [row for row in rows if row.run == run and row.claim == "features/between" and "index" in row.setting]
+        if layers:
+            best = min(layers, key=lambda row: abs(edges(row)[0]))
+            where = f"{best.setting['layer']} at {best.setting['level']} noise"
+            told.append(f"{run}: concepts are nearest to orthogonal in {where}, mean cosine {shown(best)}.")
+    return told
+
+
+def claims(study: Study, pattern: str) -> Told:
+    """Claims with what was predicted and measured; those that fail are named."""
+    rows = [row for row in study.rows if re.match(pattern, row.claim) and "holds" in row.setting]
+    if not rows:
+        return []
+    lines = [(row.claim, row.setting["says"], predicted(row), shown(row), held(row)) for row in rows]
+    fail = [row.setting["says"] for row in rows if not row.setting["holds"]]
+    said = f"{len(rows) - len(fail)} of {len(rows)} hold." + (f" These do not: {'; '.join(fail)}." if fail else "")
+    return [said, Table(("claim", "in words", "predicted", "measured [95 %]", "holds?"), lines)]
+
+
+def held(row: Row) -> Cell:
+    return ("agree", "yes") if row.setting["holds"] else ("differ", "no")
