@@ -28,7 +28,7 @@ from composcope.files import locked, whole, write_text
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, examples_of, images_of, measured
-from composcope.runs.model import SHIPPED, SNAPSHOTS, Model, find, load, weights_path
+from composcope.runs.model import SHIPPED, Model, find, load, weights_path
 from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid, LocationList
 from composcope.scenes.scene import COLORS
 
@@ -118,7 +118,7 @@ def reaverage(run: str | Path, sigma_rel: float) -> Model:
     return model
 
 
-def ship(run: str | Path, name: str, snapshots: Sequence[str] = SNAPSHOTS, lines: int = 200) -> Path:
+def ship(run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200) -> Path:
     """Add a run to the shipped models: its weights in half precision, its configuration, a short log."""
     folder, target = find(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
