@@ -2,11 +2,12 @@
 
     nice python -m experiments.text_control --steps 5000          writes composcope/models/text_control
 
-    | eps - unet(x / sqrt(sigma^2 + 1), t, text) |^2,     x = x0 + sigma eps,     t uniform in 0 .. 999
+    (1 + sigma^2 / sigma_data^2) | eps - unet(x / sqrt(sigma^2 + 1), t, text) |^2,    x = x0 + sigma eps,    t uniform
 
 Every analysis of SDXL runs on it, and what a word means is known: "left" is the left third of the picture. x0 is the
-32x32 image with 2x2 pixels folded into channels, in place of an autoencoder. Each word of a caption is left out with
-probability 0.1, so that prompts without a word are nothing new to the model. The same command goes on where it stopped.
+32x32 image with 2x2 pixels folded into channels, in place of an autoencoder. The weight is EDM's lambda: without it the
+noise levels at which words matter hardly count, since x0 is small there beside the noise. Each word of a caption is
+left out with probability 0.1, so that prompts without a word are nothing new. The same command goes on where it stopped.
 """
 
 import gzip
@@ -146,7 +147,7 @@ def pipeline(seed: int = 0):
     )
 
 
-def loss(pipe, x0: Tensor, captions: list[str], chance: torch.Generator) -> Tensor:
+def loss(pipe, x0: Tensor, captions: list[str], chance: torch.Generator, sigma_data: float) -> Tensor:
     ids = pipe.tokenizer(
         captions, padding="max_length", max_length=LENGTH, truncation=True, return_tensors="pt"
     ).input_ids
@@ -160,7 +161,8 @@ def loss(pipe, x0: Tensor, captions: list[str], chance: torch.Generator) -> Tens
     eps = torch.randn(x0.shape, generator=chance)
     scaled = (x0 + sigma * eps) / (sigma**2 + 1).sqrt()
     said = {"text_embeds": two.text_embeds, "time_ids": time_ids}
-    return F.mse_loss(pipe.unet(scaled, t, context, added_cond_kwargs=said).sample, eps)
+    error = (pipe.unet(scaled, t, context, added_cond_kwargs=said).sample - eps).square()
+    return ((1 + (sigma / sigma_data) ** 2) * error).mean()
 
 
 def parts(pipe) -> nn.ModuleDict:
@@ -183,14 +185,14 @@ def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.Sta
     """A step is a function of its number and the weights before it: a stopped training ends with the same weights."""
     model = parts(pipe).train()
     state = checkpoint.State(model, RATE, [SIGMA_REL])
-    note, done, recent = args.work / "log.jsonl", 0, []
+    note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
     if kept := checkpoint.latest(args.work / "checkpoints"):
         done = kept[0]
         state.restore(*kept)
     for step in track(range(done + 1, args.steps + 1), "text control", args.steps - done):
         chance, dice = torch.Generator().manual_seed(step), np.random.default_rng(step)
         chosen = dice.integers(len(said), size=BATCH)
-        value = loss(pipe, x0[chosen], [spoken(said[i], dice) for i in chosen], chance)
+        value = loss(pipe, x0[chosen], [spoken(said[i], dice) for i in chosen], chance, sigma_data)
         value.backward()
         for weight in model.parameters():  # SDXL reads the last layer but one: what is beyond it has no gradient
             weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
