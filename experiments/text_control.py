@@ -7,7 +7,7 @@
 Every analysis of SDXL runs on it, and what a word means is known: "left" is the left third of the picture. x0 is the
 32x32 image with 2x2 pixels folded into channels, in place of an autoencoder. The weight is EDM's lambda: without it the
 noise levels at which words matter hardly count, since x0 is small there beside the noise. Each word of a caption is
-left out with probability 0.1, so that prompts without a word are nothing new. The same command goes on where it stopped.
+left out with probability 0.1, so that prompts without one are nothing new. The same command goes on where it stopped.
 """
 
 import gzip
