@@ -65,6 +65,7 @@ PICTURES = (  # the name of a file, the part it belongs to, the words under it, 
     ("sim_circles.*", "sim", "A diffusion model on circles: each concept along its training", False),
 )
 # fmt: on
+FIGURE_2 = ("exp1", "exp2", "exp3", "exp2l")
 LABELS = {"all": "all labels", "one": "one label", "random": "a random number of labels", "all_but_one": "all but one"}
 
 
@@ -128,6 +129,7 @@ def pictures(folders: Iterable[Path], study: Study) -> list[Picture]:
         known = next((one for one in PICTURES if re.fullmatch(one[0], path.stem)), None)
         if known and snapshot in ("", "final"):
             _, part, words, folded = known
+            folded |= path.stem == "heatmaps" and run not in FIGURE_2
             part = part_of(run, study) if path.stem == "sheet" else part
             found.append(Picture(part, path, words.format(run=run, counts=counts(run, study)), folded))
     return found

@@ -4,6 +4,7 @@ study (rows, and what the paper has for each run) -> [Table(head, lines), senten
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -126,7 +127,7 @@ def shown(row: Row | None) -> str:
 def reached(row: Row | None) -> str:
     if row is None:
         return "not measured"
-    paper = f"the paper: {row.paper}, {verdict(row)[1]}" if row.paper else "not in the paper"
+    paper = f"paper {row.paper}: {verdict(row)[1]}" if row.paper else "not in the paper"
     return f"draws what is asked up to {shown(row)} objects ({paper})"
 
 
@@ -146,10 +147,9 @@ def summary(study: Study) -> list[str]:
 def correlation(study: Study) -> str:
     row = study.of("all").get("locality/spearman")
     if row is None or row.value is None:
-        return "its correlation with the gain in K_max is not measured (that takes three models or snapshots)"
-    return (
-        f"its rank correlation with the gain in K_max over {row.setting['dots']} models and snapshots is {shown(row)}"
-    )
+        return "the rank correlation of locality with the gain in K_max is not measured (it takes three models)"
+    over = f"over {row.setting['dots']} models and snapshots"
+    return f"the rank correlation of locality with the gain in K_max {over} is {shown(row)}"
 
 
 def effects(study: Study) -> Told:
@@ -160,10 +160,11 @@ def effects(study: Study) -> Told:
         what = "K_max" if one.claim == K_MAX else "locality"
         ours = f"{what} of {one.above} {shown(above)}, of {one.below} {shown(below)}"
         lines.append((one.where, compared(above, below), one.says, ours))
-    kinds = [line[1][1].partition(",")[0] for line in lines]
-    yes, no, unknown = (kinds.count(kind) for kind in ("yes", "no", "not measured"))
-    said = f"Of {len(kinds)} findings {yes} are seen here, {no} are not, {unknown} are not measured."
-    return [said, Table(("where", "seen here?", "finding", "ours [95 %]"), lines)]
+    seen = "; ".join(f"{words}: {count}" for words, count in Counter(line[1][1] for line in lines).most_common())
+    return [
+        f"Are the {len(lines)} findings seen here? {seen[0].upper()}{seen[1:]}.",
+        Table(("where", "seen here?", "finding", "ours [95 %]"), lines),
+    ]
 
 
 POLICIES = ("exp1", "random", "drop-one", "exp2")
@@ -191,7 +192,7 @@ def lengths(study: Study, runs: Iterable[str]) -> Told:
     if not lines:
         return []
     head = "run", "K_max, paper's rule [95 %]", "the paper", "agrees?", "trained on", "strict rule [95 %]"
-    more = "extra objects", "drawn when nothing is asked", "network evaluations a step", "images for each K", "rows"
+    more = "extra objects", "drawn when nothing is asked", "network evaluations a step", "images for each K", "measured"
     words = "; ".join(f"{kind}: {', '.join(of)}" for kind, of in kinds.items())
     return [Table((*head, *more), lines), f"{words[0].upper()}{words[1:]}."]
 
@@ -211,7 +212,7 @@ def length_line(study: Study, run: str) -> list[Cell]:
         f"{none.value}" + (f" (paper: {none.paper})" if none.paper else "") if none else "",
         f"{cost.value} at K = {cost.setting['K']}" if cost and edges(cost)[0] > 1 else "",
         str(found.setting.get("num", "")),
-        "shipped" if ("length", run) in study.shipped else "measured here",
+        "shipped" if ("length", run) in study.shipped else "here",
     ]
 
 

@@ -20,6 +20,7 @@ from composcope.report.evaluation import curve
 from composcope.report.findings import POLICIES, Study, Table, Told
 
 LARGEST = (1400, 2400)  # pixels of a picture on the page
+FULL = 1080  # wider ones have a line of their own
 STYLE = """
 body{font:16px/1.55 system-ui,sans-serif;max-width:70rem;margin:auto;padding:1rem;color:#222;background:#fff}
 h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.25rem;border-top:2px solid #ddd;padding-top:1rem;margin-top:2.5rem}
@@ -31,7 +32,8 @@ tr>:first-child{white-space:nowrap;font-weight:600;position:sticky;left:0;backgr
 code{background:#f3f3f3;padding:.1rem .3rem;border-radius:3px;overflow-wrap:anywhere}
 .agree{color:#176d2c}.differ{color:#a3280c}.none{color:#666}.paper{border-left:4px solid #c9d6e2;padding-left:.8rem}
 .side{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(19rem,100%),1fr));gap:1rem}
-figure{margin:0 0 1rem}img{max-width:100%;height:auto}figcaption{font-size:.875rem;color:#444}
+figure{margin:0 0 1rem}img{max-width:100%;height:auto}.full{grid-column:1/-1;overflow-x:auto}
+.full img{max-width:none;width:max(100%,44rem)}figcaption{font-size:.875rem;color:#444}
 nav ul{columns:2 17rem;padding-left:1.2rem}summary{cursor:pointer;font-weight:600;margin:.5rem 0}
 """
 
@@ -57,12 +59,12 @@ class Time:
 
 @dataclass(frozen=True)
 class Part:
-    """A section: what the paper finds, what we found (`tell`), the runs of its curves over K, and the command."""
+    """A section: what the paper finds, what we found (`tell`), the runs of its curves over K, and the commands."""
 
     name: str
     title: str
     paper: str
-    command: str
+    commands: Sequence[str]
     tell: Callable[[Study], Told]
     curves: Callable[[Study], Sequence[str]] = lambda study: ()
 
@@ -77,7 +79,7 @@ PARTS = (
         "version 3), with a single label 1 (2), with a list of locations 3; patch-local networks draw 9. Trained on "
         "single objects the patch-local network still draws 6 (5), the global one always 1; from 1-5 colours a model "
         "composes 7 of 8. The paper counts eight images a setting by eye, we by a detector.",
-        "composcope reproduce --preset laptop; to count shipped weights again: composcope evaluate RUN --num 64",
+        ("composcope reproduce --preset laptop", "composcope evaluate RUN --num 24 --max 10 --steps 12"),
         lambda study: findings.lengths(study, findings.table_1(study)) + findings.live(study),
         lambda study: ("exp1", "exp2", "exp3", "exp2l", "exp3l", "exp2+local"),
     ),
@@ -86,24 +88,24 @@ PARTS = (
         "Which objects are labelled? (Table 2)",
         "The fewer objects of a training image are labelled, the less far a model composes: 9 with all labels, 5 with "
         "a random number of them, 3 with all but one, 1 with a single one.",
-        "composcope reproduce --preset laptop --only exp1,random,drop-one,exp2",
+        ("composcope reproduce --preset laptop --only exp1,random,drop-one,exp2",),
         lambda study: findings.lengths(study, POLICIES),
         lambda study: POLICIES,
     ),
     Part(
         "mended",
         "Mended at sampling time (ours)",
-        "Not in the paper, which trains a patch-local network (exp2l). Here exp2 stays as it is; at sampling time "
+        "Has nothing of the kind; it trains a patch-local network (exp2l). Here exp2 stays as it is, and when it draws "
         "every pixel is denoised with the condition near it alone, at the price of more evaluations of the network.",
-        "composcope evaluate exp2 --intervention local",
+        ("composcope evaluate exp2 --num 24 --max 10 --steps 12 --intervention local",),
         lambda study: findings.lengths(study, findings.mended(study)),
         findings.mended,
     ),
     Part(
         "others",
         "Other models (ours)",
-        "Not in the paper: models of your own, and score machines that were never trained.",
-        "composcope evaluate RUN; python -m experiments.score_machines",
+        "Has none of these: models of your own, and score machines that were never trained.",
+        ("composcope evaluate RUN", "python -m experiments.score_machines"),
         lambda study: findings.lengths(study, findings.others(study)),
         findings.others,
     ),
@@ -112,7 +114,7 @@ PARTS = (
         "Where does the score look? (Figures 2, 10, 12)",
         "Experiment 1 is local in pixels and in conditions. Experiments 2 and 3 lack locality in conditions, "
         "Experiment 3 in pixels too. Over models and snapshots, those that compose further are more local.",
-        "composcope locality RUN; the scatter: composcope locality --scatter results",
+        ("composcope locality RUN", "composcope locality --scatter study/laptop/results"),
         findings.localities,
     ),
     Part(
@@ -120,7 +122,7 @@ PARTS = (
         "The same in a learned basis (Figures 5, 7, 11, 13)",
         "Colours compose in part, and their directions are nearest to orthogonal in early encoder layers. In SDXL the "
         "cosines within categories exceed those between them most near the bottleneck (no numbers are printed).",
-        "composcope features color; composcope features --sdxl MODEL",
+        ("composcope features color", "composcope features --sdxl MODEL"),
         findings.features,
     ),
     Part(
@@ -128,7 +130,7 @@ PARTS = (
         "Theory (sections 3, B, C, D)",
         "A conditional projective composition has a local conditional score, exactly (Lemma 1); near such a one "
         "the error is bounded (Lemma 2); in a feature space noise and features nearly commute (Claim 2).",
-        "composcope theory",
+        ("composcope theory",),
         lambda study: findings.claims(study, THEORY),
     ),
     Part(
@@ -136,7 +138,7 @@ PARTS = (
         "Structured identity mapping (Yang et al. 2025)",
         "Concepts are learned in the order of their strength, and the loss of an unseen combination may first fall, "
         "then rise, then fall again (Swing-by).",
-        "composcope sim",
+        ("composcope sim",),
         lambda study: findings.claims(study, SIM),
     ),
 )
@@ -159,8 +161,8 @@ def tell(told: Told) -> str:
     return "".join(table(one) if isinstance(one, Table) else f"<p>{html.escape(one)}</p>" for one in told)
 
 
-def encoded(image: Path | Figure) -> str:
-    """As base64 of a WebP, which is a tenth of the PNG."""
+def encoded(image: Path | Figure) -> tuple[str, int]:
+    """As base64 of a WebP, which is a tenth of the PNG; and its width."""
     source: Path | io.BytesIO = io.BytesIO() if isinstance(image, Figure) else image
     if isinstance(image, Figure):
         image.savefig(source, format="png", dpi=150)
@@ -169,13 +171,13 @@ def encoded(image: Path | Figure) -> str:
     small.thumbnail(LARGEST)
     out = io.BytesIO()
     small.save(out, "WEBP", quality=80)
-    return base64.b64encode(out.getvalue()).decode()
+    return base64.b64encode(out.getvalue()).decode(), small.width
 
 
 def figure(picture: Picture) -> str:
-    words = html.escape(picture.caption)
-    source = f"data:image/webp;base64,{encoded(picture.image)}"
-    return f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
+    words, (data, width) = html.escape(picture.caption), encoded(picture.image)
+    image = f'<img alt="{words}" src="data:image/webp;base64,{data}">'
+    return f"<figure class={'full' if width > FULL else 'part'}>{image}<figcaption>{words}</figcaption></figure>"
 
 
 def figures(pictures: Sequence[Picture]) -> str:
@@ -202,10 +204,11 @@ def section(part: Part, study: Study, pictures: Sequence[Picture]) -> str:
     told = part.tell(study)
     own = [*(picture for picture in pictures if picture.part == part.name), *curves(part, study)]
     body = tell(told) if told else "<p class=none>Not measured yet.</p>"
+    commands = ", ".join(f"<code>{html.escape(command)}</code>" for command in part.commands)
     return (
         f"<h2 id={part.name}>{html.escape(part.title)}</h2>"
         f"<p class=paper><b>The paper:</b> {html.escape(part.paper)}</p>"
-        f"{body}{figures(own)}<p>Made by <code>{html.escape(part.command)}</code></p>"
+        f"{body}{figures(own)}<p>Made by {commands}</p>"
     )
 
 
