@@ -76,6 +76,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         num_blocks=a.blocks,
         attn_resolutions=a.attention,
         channels_per_head=a.head,
+        clip_act=256 if config.recipe.bf16 else None,  # a guard of low precision; in float32 it only costs time
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
