@@ -64,9 +64,10 @@ def test_one_run_is_above_another_only_if_it_is():
 def test_the_summary_follows_the_rows():
     spearman = Row("locality/spearman", "all", 0.81, {"dots": 15}, low=0.5, high=0.9)
     rows = [k_max(7, 6, 8, "9 (v3: 7)"), k_max(2, 1, 2, "1+(0-2) (v3: 2)", "exp2"), local("exp1", 0.9, 0.8, 0.95)]
+    rows += [Row("length/found", "exp1", there, {**FINAL, "K": K}) for K, there in ((9, 8.5), (10, 9.1))]
     said = summary(Study([*rows, spearman]))
     assert len(said) == 5
-    assert "up to 7 [6, 8] objects" in said[0] and "agrees" in said[0]
+    assert "up to 7 [6, 8] objects" in said[0] and "agrees), and 8.5 of nine." in said[0]
     assert "up to 2 [1, 2] objects" in said[1] and "(exp3): not measured" in said[1]
     assert "exp1 0.9 [0.8, 0.95], exp2l not measured" in said[4] and "over 15 models and snapshots is 0.81" in said[4]
     assert summary(Study(rows))[4].endswith("is not measured (it takes three models).")
@@ -93,6 +94,7 @@ def test_the_tables_hold_each_run_once_with_the_papers_value():
         Row("length/k_max_strict", "exp1", 5, FINAL, low=4, high=6),
         Row("length/k_max_paper_extra", "exp1", "+(0-2)", FINAL),
         Row("length/none_asked", "exp1", "0-1", FINAL, paper="0"),
+        Row("length/found", "exp1", 8.5, {**FINAL, "K": 9}, low=8.0, high=8.8),
         k_max(1, 0, 1, "9 (v3: 7)", snapshot="early"),
         k_max(2, 2, 2, "9 (v3: 7)", conditions="random"),
         k_max(6, 5, 7, None, "exp2+local", intervention="local"),
@@ -104,7 +106,7 @@ def test_the_tables_hold_each_run_once_with_the_papers_value():
     assert [line[0] for line in first[1:]] == [run for run in study if run not in ("random", "drop-one")]
     assert first[1] == [
         *("exp1", "7 [6, 8]", "9 (v3: 7)", "agrees", "1-3 objects, grid, all labels"),
-        *("5 [4, 6]", "0-2", "0-1 (paper: 0)", "64", "shipped"),
+        *("5 [4, 6]", "8.5 [8, 8.8]", "0-2", "0-1 (paper: 0)", "64", "shipped"),
     ]
     assert first[2][:4] == ["exp2", "not measured", "1+(0-2) (v3: 2)", "not measured"]
     assert [line[0] for line in lines(text, "table2")[1:]] == ["exp1", "random", "drop-one", "exp2"]

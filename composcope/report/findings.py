@@ -43,10 +43,15 @@ class Study:
     expected: Sequence[Expected] = ()
     shipped: frozenset[tuple[str, str]] = frozenset()
 
-    def of(self, run: str, snapshot: str = "final") -> dict[str, Row]:
-        """A run's rows by claim, at the paper's places; of claims with a row for each K or noise level, the last."""
+    def of(self, run: str, snapshot: str = "final", K: int | None = None) -> dict[str, Row]:
+        """A run's rows by claim, at the paper's places; of claims with many rows that of K, or the last."""
         own = (row for row in self.rows if row.run == run and row.setting.get("conditions") != "random")
-        return {row.claim: row for row in own if row.setting.get("snapshot", "final") == snapshot}
+        asked = (row for row in own if K in (None, row.setting.get("K", K)))
+        return {row.claim: row for row in asked if row.setting.get("snapshot", "final") == snapshot}
+
+    def there(self, run: str) -> Row | None:
+        """Of nine asked objects, how many are found at their places: this says more than a K_max of 0."""
+        return self.of(run, K=9).get("length/found")
 
     def runs(self, claim: str) -> list[str]:
         return list(dict.fromkeys(row.run for row in self.rows if row.claim == claim))
@@ -124,16 +129,18 @@ def shown(row: Row | None) -> str:
     return number(row.value) + ("" if row.low is None else f" [{number(row.low)}, {number(row.high)}]")
 
 
-def reached(row: Row | None) -> str:
+def reached(study: Study, run: str) -> str:
+    row, there = study.of(run).get(K_MAX), study.there(run)
     if row is None:
         return "not measured"
+    nine = f", and {shown(there)} of nine" if there else ""
     paper = f"paper {row.paper}: {verdict(row)[1]}" if row.paper else "not in the paper"
-    return f"draws what is asked up to {shown(row)} objects ({paper})"
+    return f"draws what is asked up to {shown(row)} objects ({paper}){nine}"
 
 
 def summary(study: Study) -> list[str]:
     """Five sentences: what composes, what does not, what mends it, and whether locality goes with it."""
-    found = {run: reached(study.of(run).get(K_MAX)) for run in ("exp1", "exp2", "exp3", "exp2l", "exp2+local")}
+    found = {run: reached(study, run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp2+local")}
     local = ", ".join(f"{run} {shown(study.of(run).get(LOCALITY))}" for run in ("exp1", "exp2l", "exp2", "exp3"))
     return [
         f"All objects labelled on a grid (exp1), trained on 1-3 objects: {found['exp1']}.",
@@ -159,11 +166,13 @@ def effects(study: Study) -> Told:
         above, below = (study.of(run).get(one.claim) for run in (one.above, one.below))
         what = "K_max" if one.claim == K_MAX else "locality"
         ours = f"{what} of {one.above} {shown(above)}, of {one.below} {shown(below)}"
-        lines.append((one.where, compared(above, below), one.says, ours))
+        pair = [study.there(run) if one.claim == K_MAX else None for run in (one.above, one.below)]
+        nine = f"{shown(pair[0])}, {shown(pair[1])}" if any(pair) else ""
+        lines.append((one.where, compared(above, below), one.says, ours, nine))
     seen = "; ".join(f"{words}: {count}" for words, count in Counter(line[1][1] for line in lines).most_common())
     return [
         f"Are the {len(lines)} findings seen here? {seen[0].upper()}{seen[1:]}.",
-        Table(("where", "seen here?", "finding", "ours [95 %]"), lines),
+        Table(("where", "seen here?", "finding", "ours [95 %]", "there, of nine asked [95 %]"), lines),
     ]
 
 
@@ -192,7 +201,14 @@ def lengths(study: Study, runs: Iterable[str]) -> Told:
     if not lines:
         return []
     head = "run", "K_max, paper's rule [95 %]", "the paper", "agrees?", "trained on", "strict rule [95 %]"
-    more = "extra objects", "drawn when nothing is asked", "network evaluations a step", "images for each K", "measured"
+    more = (
+        "there, of nine asked [95 %]",
+        "extra objects",
+        "drawn when nothing is asked",
+        "network evaluations a step",
+        "images for each K",
+        "measured",
+    )
     words = "; ".join(f"{kind}: {', '.join(of)}" for kind, of in kinds.items())
     return [Table((*head, *more), lines), f"{words[0].upper()}{words[1:]}."]
 
@@ -203,11 +219,12 @@ def length_line(study: Study, run: str) -> list[Cell]:
     paper = str(found.paper or "") if found else expected.paper
     first: list[Cell] = [run, shown(found), paper, verdict(found), expected.trained]
     if found is None:
-        return [*first, *[""] * 6]
-    extra = rows.get("length/k_max_paper_extra")
+        return [*first, *[""] * 7]
+    extra, there = rows.get("length/k_max_paper_extra"), study.there(run)
     return [
         *first,
         shown(rows.get("length/k_max_strict")),
+        shown(there) if there else "",
         str(extra.value).strip("+()") if extra else "",
         f"{none.value}" + (f" (paper: {none.paper})" if none.paper else "") if none else "",
         f"{cost.value} at K = {cost.setting['K']}" if cost and edges(cost)[0] > 1 else "",

@@ -197,7 +197,9 @@ def curves(part: Part, study: Study) -> list[Picture]:
         "complete": "Share of images in which nothing asked is missing",
         "found": "Objects found at asked places; the dashed line is all of them",
     }
-    return [Picture(part.name, curve(rows, f"length/{claim}"), said) for claim, said in words.items() if rows]
+    known = {row.claim for row in rows}
+    drawn = {f"length/{name}": said for name, said in words.items() if f"length/{name}" in known}
+    return [Picture(part.name, curve(rows, claim), said) for claim, said in drawn.items()]
 
 
 def section(part: Part, study: Study, pictures: Sequence[Picture]) -> str:
