@@ -153,7 +153,7 @@ def test_unknown_runs_and_snapshots_are_refused(tmp_path, finished):
 def test_a_shipped_model_is_the_run_to_half_precision(finished, tmp_path, monkeypatch):
     monkeypatch.setattr(model, "SHIPPED", tmp_path)
     monkeypatch.setattr(training, "SHIPPED", tmp_path)
-    ship(finished, "exp2l")
+    ship(finished, "exp2l", ("early", "final"))
     with pytest.raises(InputError, match="or one of exp2l"):
         load("exp9")
     run, shipped = load(finished), load("exp2l")
