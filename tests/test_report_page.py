@@ -70,7 +70,7 @@ def test_the_summary_follows_the_rows():
     assert "up to 7 [6, 8] objects" in said[0] and "agrees), and 8.5 of nine." in said[0]
     assert "up to 2 [1, 2] objects" in said[1] and "(exp3): not measured" in said[1]
     assert "exp1 0.9 [0.8, 0.95], exp2l not measured" in said[4] and "over 15 models and snapshots is 0.81" in said[4]
-    assert summary(Study(rows))[4].endswith("is not measured (it takes three models).")
+    assert summary(Study(rows))[4].endswith("is not measured (it takes three models that differ in it).")
 
 
 def test_every_finding_is_a_line_and_counted():
@@ -122,9 +122,9 @@ def test_locality_has_a_line_a_run_and_says_the_correlation():
     squares = [Row("locality/square", "exp1", side, {"snapshot": "final", "sigma": 1.0}) for side in (5.0, 9.0)]
     text = page(Study([early, local("exp1", 0.9, 0.8, 1.0), *squares]))
     head, exp1, exp2l, *_ = lines(text, "locality")
-    assert len(head) == 5  # nothing is measured in the middle, so that column is left out
-    assert exp1 == ["exp1", "0.3 [0.2, 0.4]", "0.9 [0.8, 1]", "0.14", "7"]
-    assert exp2l == ["exp2l", "", "not measured", "", ""]
+    assert len(head) == 6  # nothing is measured in the middle, so that column is left out
+    assert exp1 == ["exp1", "0.3 [0.2, 0.4]", "0.9 [0.8, 1]", "0.14", "7", "here"]
+    assert exp2l == ["exp2l", "", "not measured", "", "", ""]
 
 
 def test_features_are_told_by_part_and_by_the_best_layer():
@@ -135,8 +135,8 @@ def test_features_are_told_by_part_and_by_the_best_layer():
         Row("features/between", "color", -0.1, {"layer": "enc.1", "part": "encoder", "index": 1, **at}),
     ]
     text = page(Study(rows))
-    assert lines(text, "features")[1:] == [["color", "hidden states", "encoder", "high", "0.4 [0.3, 0.5]"]]
-    assert "color: concepts are nearest to orthogonal in enc.1 at high noise, mean cosine -0.1." in text
+    assert lines(text, "features")[1:] == [["color", "hidden states", "encoder", "high", "0.4 [0.3, 0.5]", "here"]]
+    assert "color: the mean cosine between concepts is nearest to 0 in enc.1 at high noise, -0.1." in text
 
 
 def test_claims_of_the_theory_stand_in_their_sections():
@@ -145,10 +145,11 @@ def test_claims_of_the_theory_stand_in_their_sections():
         Row("lemma2/bound", "exact", 0.55, said | {"holds": True}),
         Row("swing_by/depth_3", "exact", 0.36, said | {"holds": False}, low=0.27, high=0.46),
     ]
-    text = page(Study(rows))
+    text = page(Study(rows, shipped=frozenset({("lemma2", "exact")})))
     assert lines(text, "theory")[1] == ["lemma2/bound", "KL &lt;= bound", "&lt;= 1", "0.55", "yes"]
     assert lines(text, "sim")[1][3:] == ["0.36 [0.27, 0.46]", "no"]
-    assert "1 of 1 hold." in text and "0 of 1 hold. These do not: KL &lt;= bound." in text
+    assert "1 of 1 claims hold (measured: shipped)." in text
+    assert "0 of 1 claims hold (measured: here). These do not: KL &lt;= bound." in text
 
 
 def test_what_was_measured_here_replaces_what_was_shipped():

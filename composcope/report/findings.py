@@ -49,6 +49,9 @@ class Study:
         asked = (row for row in own if K in (None, row.setting.get("K", K)))
         return {row.claim: row for row in asked if row.setting.get("snapshot", "final") == snapshot}
 
+    def origin(self, room: str, run: str) -> str:
+        return "shipped" if (room, run) in self.shipped else "here"
+
     def there(self, run: str) -> Row | None:
         """Of nine asked objects, how many are found at their places: this says more than a K_max of 0."""
         return self.of(run, K=9).get("length/found")
@@ -152,11 +155,10 @@ def summary(study: Study) -> list[str]:
 
 
 def correlation(study: Study) -> str:
-    row = study.of("all").get("locality/spearman")
+    row, what = study.of("all").get("locality/spearman"), "the rank correlation of locality with the gain in K_max"
     if row is None or row.value is None:
-        return "the rank correlation of locality with the gain in K_max is not measured (it takes three models)"
-    over = f"over {row.setting['dots']} models and snapshots"
-    return f"the rank correlation of locality with the gain in K_max {over} is {shown(row)}"
+        return f"{what} is not measured (it takes three models that differ in it)"
+    return f"{what} over {row.setting['dots']} models and snapshots is {shown(row)}"
 
 
 def effects(study: Study) -> Told:
@@ -229,7 +231,7 @@ def length_line(study: Study, run: str) -> list[Cell]:
         f"{none.value}" + (f" (paper: {none.paper})" if none.paper else "") if none else "",
         f"{cost.value} at K = {cost.setting['K']}" if cost and edges(cost)[0] > 1 else "",
         str(found.setting.get("num", "")),
-        "shipped" if ("length", run) in study.shipped else "here",
+        study.origin("length", run),
     ]
 
 
@@ -249,9 +251,10 @@ def localities(study: Study) -> Told:
         squares = [edges(row)[0] for row in study.rows if row.run == run and row.claim == "locality/square"]
         chance = next((number(row.setting["chance"]) for row in found if row), "")
         side = f"{fmean(squares):.0f}" if squares else ""
-        lines.append([run, *(shown(row) if row else "" for row in found[:-1]), shown(found[-1]), chance, side])
+        values = [*(shown(row) if row else "" for row in found[:-1]), shown(found[-1])]
+        lines.append([run, *values, chance, side, study.origin("locality", run) if any(found) else ""])
     moments = "early [95 %]", "middle [95 %]", "final [95 %]"
-    head = "run", *moments, "chance", "square that a pixel looks at: side in pixels, mean over noise levels"
+    head = "run", *moments, "chance", "side of the square a pixel looks at, mean over noise levels", "measured"
     words = correlation(study)
     said = f"{words[0].upper()}{words[1:]}; the paper calls the two strongly correlated and prints no number."
     return [Table(head, lines), said]
@@ -268,14 +271,17 @@ def features(study: Study) -> Told:
             at = row.run, row.setting.get("maps", "hidden states"), row.setting["layer"], row.setting.get("level", "")
             places.setdefault(at, {})[row.claim.partition("/")[2]] = row
     if places:
-        lines = [[*at, *(shown(own[c]) if c in own else "" for c in claims)] for at, own in places.items()]
-        told.append(Table(("run", "of", "where", "noise", "between concepts", *claims[1:]), lines))
+        lines = [
+            [*at, *(shown(own[c]) if c in own else "" for c in claims), study.origin("features", at[0])]
+            for at, own in places.items()
+        ]
+        told.append(Table(("run", "of", "where", "noise", "between concepts", *claims[1:], "measured"), lines))
     for run in study.runs("features/between"):
         layers = [row for row in rows if row.run == run and row.claim == "features/between" and "index" in row.setting]
         if layers:
             best = min(layers, key=lambda row: abs(edges(row)[0]))
             where = f"{best.setting['layer']} at {best.setting['level']} noise"
-            told.append(f"{run}: concepts are nearest to orthogonal in {where}, mean cosine {shown(best)}.")
+            told.append(f"{run}: the mean cosine between concepts is nearest to 0 in {where}, {shown(best)}.")
     return told
 
 
@@ -286,8 +292,12 @@ def claims(study: Study, pattern: str) -> Told:
         return []
     lines = [(row.claim, row.setting["says"], predicted(row), shown(row), held(row)) for row in rows]
     fail = [row.setting["says"] for row in rows if not row.setting["holds"]]
-    said = f"{len(rows) - len(fail)} of {len(rows)} hold." + (f" These do not: {'; '.join(fail)}." if fail else "")
-    return [said, Table(("claim", "in words", "predicted", "measured [95 %]", "holds?"), lines)]
+    origin = study.origin(rows[0].claim.partition("/")[0], rows[0].run)
+    said = f"{len(rows) - len(fail)} of {len(rows)} claims hold (measured: {origin})."
+    return [
+        said + (f" These do not: {'; '.join(fail)}." if fail else ""),
+        Table(("claim", "in words", "predicted", "measured [95 %]", "holds?"), lines),
+    ]
 
 
 def held(row: Row) -> Cell:
