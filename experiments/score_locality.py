@@ -7,12 +7,10 @@ The scatter is over models and their early, middle and late snapshots (version 3
 
 from pathlib import Path
 
-import numpy as np
 import tyro
 
-from composcope.files import whole
-from composcope.locality.profile import spearman
-from composcope.report.locality import dots, scatter
+from composcope.cli import locality
+from composcope.report.locality import dots
 from composcope.results import Row
 from composcope.study.plan import measured
 
@@ -25,12 +23,9 @@ def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs:
     for row in rows:
         if row.claim == "locality/conditional_locality" and row.value is not None:
             print(f"{row.run:12} {row.setting['snapshot']:7} conditional locality {row.value:.2f}")
-    points = dots(rows)
-    if len(points) > 2:
-        found = spearman(np.array([p.gain[0] for p in points]), np.array([p.locality[0] for p in points]))
-        with whole(out / preset / "results" / "locality-scatter" / "scatter.png") as partial:
-            scatter(points, str(found)).savefig(partial, format="png", dpi=150)
-        print(f"Spearman {found} over {len(points)} models and snapshots")
+    results = out / preset / "results"
+    if len(dots(rows, "paper")) > 2:
+        locality.main(locality.Args(scatter=results, out=results / "locality-scatter.jsonl"))
     return rows
 
 

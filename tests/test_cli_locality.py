@@ -104,6 +104,7 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_run_and_snapshot(tmp_
     for k, (run, snapshot) in enumerate([("a", "early"), ("a", "final"), ("b", "final"), ("c", "final")]):
         setting = {"snapshot": snapshot, "conditions": "paper", "num": 8}
         rows.append(Row("length/k_max_paper", run, 3 + k, setting, low=2 + k, high=4 + k))
+        rows.append(Row("length/k_max_strict", run, 9 - k, setting))
         rows.append(Row("length/k_max_paper", run, 9, setting | {"intervention": "local"}))
         if run != "c":
             where = {"snapshot": snapshot, "trained": 3, "chance": 0.14}
@@ -111,10 +112,10 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_run_and_snapshot(tmp_
     add(tmp_path / "rows.jsonl", rows)
     out = tmp_path / "made" / "locality.jsonl"
     main(Args(scatter=tmp_path, out=out))
-    (row,) = read(out)
-    assert (row.claim, row.setting["dots"]) == ("locality/spearman", 3)
-    assert row.value == pytest.approx(1.0)
-    assert (out.with_suffix("") / "scatter.png").stat().st_size > 1000
+    for row, rule, correlation in zip(read(out), ("paper", "strict"), (1.0, -1.0), strict=True):
+        assert (row.claim, row.setting["dots"]) == (f"locality/spearman_{rule}", 3)
+        assert row.value == pytest.approx(correlation)
+        assert (out.with_suffix("") / f"scatter-{rule}.png").stat().st_size > 1000
     assert "3 dots" in capsys.readouterr().err
 
 

@@ -62,7 +62,7 @@ def test_one_run_is_above_another_only_if_it_is():
 
 
 def test_the_summary_follows_the_rows():
-    spearman = Row("locality/spearman", "all", 0.81, {"dots": 15}, low=0.5, high=0.9)
+    spearman = Row("locality/spearman_strict", "all", 0.81, {"dots": 15}, low=0.5, high=0.9)
     rows = [k_max(7, 6, 8, "9 (v3: 7)"), k_max(2, 1, 2, "1+(0-2) (v3: 2)", "exp2"), local("exp1", 0.9, 0.8, 0.95)]
     rows += [Row("length/found", "exp1", there, {**FINAL, "K": K}) for K, there in ((9, 8.5), (10, 9.1))]
     said = summary(Study([*rows, spearman]))

@@ -28,6 +28,8 @@ from composcope.runs.data import Stored, images_of
 from composcope.runs.model import find, weights_path
 from composcope.scenes.condition import PAPER_LOCATIONS
 
+RULES = "paper", "strict"  # by which K_max is told
+
 
 @dataclass(frozen=True)
 class Args:
@@ -172,25 +174,28 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def scattered(args: Args) -> list[Row]:
-    """K_max gain against conditional locality over all models and snapshots that have both."""
+    """K_max gain, by both rules, against conditional locality over all models and snapshots that have both."""
     folder = Path(str(args.scatter))
-    found = scatter_of([r for path in sorted(folder.rglob("*.jsonl")) if path.name != "log.jsonl" for r in read(path)])
-    if found is None:
-        raise InputError(f"{folder} has both K_max and conditional locality of too few models; a scatter needs 3")
-    row, figure = found
-    save(figure, args.out.with_suffix("") / "scatter.png")
-    words = f"{shown(row)}, {row.setting['dots']} dots"
-    print(f"Spearman correlation of K_max gain and conditional locality: {words}", file=sys.stderr)
-    return [row]
+    known = [row for path in sorted(folder.rglob("*.jsonl")) if path.name != "log.jsonl" for row in read(path)]
+    rows = []
+    for rule in RULES:
+        if (found := scatter_of(known, rule)) is None:
+            raise InputError(f"{folder} has both K_max and conditional locality of too few models; a scatter needs 3")
+        row, figure = found
+        save(figure, args.out.with_suffix("") / f"scatter-{rule}.png")
+        words = f"by the {rule} rule {shown(row)}, {row.setting['dots']} dots"
+        print(f"Spearman correlation of K_max gain and conditional locality: {words}", file=sys.stderr)
+        rows.append(row)
+    return rows
 
 
-def scatter_of(rows: Sequence[Row]) -> tuple[Row, Figure] | None:
+def scatter_of(rows: Sequence[Row], rule: str) -> tuple[Row, Figure] | None:
     """The rank correlation with its interval, and the scatter; None for fewer than three dots."""
-    points = dots(rows)
+    points = dots(rows, rule)
     if len(points) < 3:
         return None
     found = spearman(np.array([p.gain[0] for p in points]), np.array([p.locality[0] for p in points]))
     chances = [row.setting["chance"] for row in rows if row.claim == "locality/conditional_locality"]
     value = None if math.isnan(found.value) else found.value  # all gains the same
-    row = Row("locality/spearman", "all", value, {"dots": len(points)}, None, found.low, found.high)
-    return row, scatter(points, str(found), float(np.mean(chances)))
+    row = Row(f"locality/spearman_{rule}", "all", value, {"dots": len(points)}, None, found.low, found.high)
+    return row, scatter(points, str(found), rule, float(np.mean(chances)))

@@ -10,6 +10,7 @@ import tyro
 
 from composcope.cli import train
 from composcope.cli.evaluate import in_the_paper
+from composcope.cli.locality import RULES as K_MAX_RULES
 from composcope.cli.locality import scatter_of
 from composcope.errors import InputError
 from composcope.files import write_text
@@ -79,13 +80,10 @@ def main(args: Args, took: Sequence[Time] = ()) -> None:
         raise InputError(
             f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the shipped models"
         )
-    found = pictures([*folders, SHIPPED], study)
-    if scattered := scatter_of(study.rows):
-        row, figure = scattered
-        study = replace(study, rows=[*study.rows, row])
-        found.insert(
-            0, Picture("locality", figure, "Every dot is a model at a moment of its training (Figure 2, right)")
-        )
+    scatters = list(filter(None, [scatter_of(study.rows, rule) for rule in K_MAX_RULES]))
+    words = "Every dot is a model at a moment of its training (Figure 2, right)"
+    found = [Picture("locality", figure, words) for _, figure in scatters] + pictures([*folders, SHIPPED], study)
+    study = replace(study, rows=[*study.rows, *(row for row, _ in scatters)])
     write_text(args.out / "index.html", page(study, found, [*took, *times(args.study)]))
     print("\n".join(summary(study)))
     print(f"{len(study.rows)} rows -> {args.out / 'index.html'}")

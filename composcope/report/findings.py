@@ -155,10 +155,13 @@ def summary(study: Study) -> list[str]:
 
 
 def correlation(study: Study) -> str:
-    row, what = study.of("all").get("locality/spearman"), "the rank correlation of locality with the gain in K_max"
-    if row is None or row.value is None:
+    rows, what = study.of("all"), "the rank correlation of locality with the gain in K_max"
+    found = {rule: rows.get(f"locality/spearman_{rule}") for rule in ("paper", "strict")}
+    told = [f"{shown(row)} by the {rule} rule" for rule, row in found.items() if row and row.value is not None]
+    if not told:
         return f"{what} is not measured (it takes three models that differ in it)"
-    return f"{what} over {row.setting['dots']} models and snapshots is {shown(row)}"
+    dots = next(row.setting["dots"] for row in found.values() if row)
+    return f"{what} over {dots} models and snapshots is {' and '.join(told)}"
 
 
 def effects(study: Study) -> Told:

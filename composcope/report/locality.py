@@ -120,12 +120,12 @@ class Dot:
 MOMENTS = {"early": "o", "middle": "^", "final": "s"}
 
 
-def dots(rows: Sequence[Row]) -> list[Dot]:
-    """Models for which both K_max (at the paper's places, no intervention) and conditional locality are measured."""
+def dots(rows: Sequence[Row], rule: str) -> list[Dot]:
+    """Models of which K_max by a rule (at the paper's places, no intervention) and conditional locality are known."""
     reached = {
         (row.run, row.setting.get("snapshot")): row
         for row in rows
-        if row.claim == "length/k_max_paper"
+        if row.claim == f"length/k_max_{rule}"
         and row.setting.get("conditions") == "paper"
         and not row.setting.get("intervention")
     }
@@ -149,10 +149,12 @@ def whiskers(value: float, low: float, high: float) -> tuple[float, list[float],
     return value, [max(value - low, 0)], [max(high - value, 0)]
 
 
-def scatter(points: Sequence[Dot], correlation: str, chance: float | None = None) -> Figure:
+def scatter(points: Sequence[Dot], correlation: str, rule: str, chance: float) -> Figure:
     """Version 3, Figure 2 right: a colour a run, a marker a moment, with intervals both ways."""
     figure = Figure(figsize=(5.4, 4.2), layout="constrained")
-    panel = figure.add_subplot(xlabel="$K_{max}$ - trained maximum", ylabel="conditional locality", ylim=(-0.03, 1.03))
+    panel = figure.add_subplot(
+        xlabel=f"$K_{{max}}$ ({rule} rule) - trained maximum", ylabel="conditional locality", ylim=(-0.03, 1.03)
+    )
     runs = list(dict.fromkeys(point.run for point in points))
     for point in points:
         (gain, *across), (locality, *up) = (whiskers(*sides) for sides in (point.gain, point.locality))
@@ -162,8 +164,7 @@ def scatter(points: Sequence[Dot], correlation: str, chance: float | None = None
         panel.plot([], [], "s", color=color, label=run)
     for moment, marker in MOMENTS.items():
         panel.plot([], [], marker, color="gray", mfc="none", label=moment)
-    if chance is not None:
-        panel.axhline(chance, color="gray", ls=":", lw=1)
+    panel.axhline(chance, color="gray", ls=":", lw=1)
     panel.legend(fontsize=7, frameon=False)
     panel.set_title(f"Spearman {correlation}, {len(points)} dots", fontsize=9)
     return figure
