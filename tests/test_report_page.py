@@ -75,8 +75,13 @@ def test_the_summary_follows_the_rows():
 
 def test_every_finding_is_a_line_and_counted():
     rows = [k_max(7, 6, 8, "9"), k_max(2, 1, 2, "1", "exp2"), k_max(8, 7, 8, "3", "exp3"), local("exp1", 0.9, 0.8, 1.0)]
+    nine = {**FINAL, "K": 9}
+    rows += [
+        Row("length/found", run, value, nine) for run, value in (("exp1", 8.5), ("exp2", 9.0), ("exp2+local", 8.0))
+    ]
     text = page(Study(rows))
     found = lines(text, "findings")
+    assert found[1][4] == "no: 8.5, 9" and found[2][4] == ""
     assert len(found) == 1 + len(EFFECTS)
     assert found[1][1] == "yes, intervals apart" and found[1][3] == "K_max of exp1 7 [6, 8], of exp2 2 [1, 2]"
     assert found[2][1] == "no" and found[-1][1] == "not measured"
