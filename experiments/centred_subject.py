@@ -12,13 +12,13 @@ import numpy as np
 import tyro
 from jaxtyping import UInt8
 
-from composcope.cli import locality
 from composcope.files import whole
 from composcope.results import Row, read
 from composcope.runs.config import configure
 from composcope.runs.training import start
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
+from composcope.study.graph import run_command
 
 RULES = Rules(objects=(1, 1), sizes=("large",), spread=0.3, camera_jitter=0.0, lamp_jitter=0.0)
 
@@ -46,7 +46,8 @@ def main(
             np.savez_compressed(file, images=centred(scenes, side))
     start(configure("images", preset, {"data": str(data), "images": images}), place / "runs" / name)
     rows = place / "results" / f"locality-{name}.jsonl"
-    locality.main(locality.Args(str(place / "runs" / name), states="noised", num=num, out=rows))
+    words = ("locality", str(place / "runs" / name), "--states", "noised", "--num", str(num), "--out", str(rows))
+    run_command(words, str(place / "logs" / f"locality {name}.log"))
     return read(rows)
 
 

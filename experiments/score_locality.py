@@ -9,9 +9,9 @@ from pathlib import Path
 
 import tyro
 
-from composcope.cli import locality
 from composcope.report.locality import dots
-from composcope.results import Row
+from composcope.results import Row, read
+from composcope.study.graph import run_command
 from composcope.study.plan import measured
 
 RUNS = "exp1,exp2,exp3,exp2l,exp3l"
@@ -25,7 +25,10 @@ def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs:
             print(f"{row.run:12} {row.setting['snapshot']:7} conditional locality {row.value:.2f}")
     results = out / preset / "results"
     if len(dots(rows, "paper")) > 2:
-        locality.main(locality.Args(scatter=results, out=results / "locality-scatter.jsonl"))
+        words = ("locality", "--scatter", str(results), "--out", str(results / "locality-scatter.jsonl"))
+        run_command(words, str(out / preset / "logs" / "scatter.log"))
+        for row in read(results / "locality-scatter.jsonl"):
+            print(f"{row.claim} {row.value} [{row.low}, {row.high}] over {row.setting['dots']} models and snapshots")
     return rows
 
 

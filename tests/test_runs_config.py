@@ -36,7 +36,7 @@ def test_every_row_of_the_table_makes_a_network(scale):
 
 
 def test_the_laptop_networks_are_small():
-    for net, low, high in (("global", 1.0e6, 1.3e6), ("local", 0.5e6, 0.8e6)):
+    for net, low, high in (("global", 0.5e6, 0.7e6), ("local", 0.5e6, 0.7e6)):
         config = configure("exp2", "laptop", {"net": net})
         assert low < sum(weight.numel() for weight in network(config, conditioner_of(config)).parameters()) < high
 
