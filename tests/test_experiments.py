@@ -36,8 +36,8 @@ def test_length_generalization(out):
     assert [row.paper for row in final] == ["9 (v3: 7)"]
     assert {row.setting["snapshot"] for row in rows} == {"early", "middle", "final"}
     assert (out / "smoke" / "results" / "evaluate-all" / "exact.png").exists()
-    figure = Image.open(out / "smoke" / "results" / "evaluate-all" / "figure-1.png")
-    assert figure.size == (8 * (128 + 4) + 4, 128 + 2 * 4)  # one run, two images for each of four K
+    with Image.open(out / "smoke" / "results" / "evaluate-all" / "figure-1.png") as figure:
+        assert figure.size == (8 * (128 + 4) + 4, 128 + 2 * 4)  # one run, two images for each of four K
 
 
 def test_score_locality_does_nothing_twice(out):

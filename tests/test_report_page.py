@@ -124,11 +124,14 @@ def test_the_tables_hold_each_run_once_with_the_papers_value():
 
 def test_locality_has_a_line_a_run_and_says_the_correlation():
     early = Row("locality/conditional_locality", "exp1", 0.3, {"snapshot": "early", "chance": 0.14}, low=0.2, high=0.4)
-    squares = [Row("locality/square", "exp1", side, {"snapshot": "final", "sigma": 1.0}) for side in (5.0, 9.0)]
+    at = {"snapshot": "final", "sigma": 1.0}
+    squares = [Row("locality/square", run, side, at) for run, side in (("exp1", 5.0), ("exp1", 9.0), ("cifar10", 20.0))]
+    squares.append(Row("locality/square", "exp1", 31.0, {"snapshot": "early", "sigma": 1.0}))
     text = page(Study([early, local("exp1", 0.9, 0.8, 1.0), *squares]))
-    head, exp1, exp2l, *_ = lines(text, "locality")
+    head, exp1, exp2l, *_, cifar10 = lines(text, "locality")
     assert len(head) == 6  # nothing is measured in the middle, so that column is left out
     assert exp1 == ["exp1", "0.3 [0.2, 0.4]", "0.9 [0.8, 1]", "0.14", "7", "here"]
+    assert cifar10 == ["cifar10", "", "", "", "20", "here"]
     assert exp2l == ["exp2l", "", "not measured", "", "", ""]
 
 

@@ -253,21 +253,32 @@ def live(study: Study) -> Told:
     return [*said, *([f"Not drawn live, because it does not ship: {', '.join(missing)}."] if missing else [])]
 
 
+NOISE = {"high": (10, 1000), "middle": (0.5, 10), "low": (0, 0.5)}  # sigma from, and below
+
+
 def localities(study: Study) -> Told:
     """Conditional locality of every run along its training, and how far pixels look."""
     lines: list[Sequence[Cell]] = []
-    for run in dict.fromkeys([*("exp1", "exp2l", "exp3l", "exp2", "exp3"), *study.runs(LOCALITY)]):
+    asked = dict.fromkeys([*("exp1", "exp2l", "exp3l", "exp2", "exp3"), *study.runs(LOCALITY)])
+    for run in dict.fromkeys([*asked, *study.runs("locality/square")]):
         found = [study.of(run, moment).get(LOCALITY) for moment in MOMENTS]
-        squares = [edges(row)[0] for row in study.rows if row.run == run and row.claim == "locality/square"]
+        values = [shown(row) if row or (run in asked and row is found[-1]) else "" for row in found]
         chance = next((number(row.setting["chance"]) for row in found if row), "")
-        side = f"{fmean(squares):.0f}" if squares else ""
-        values = [*(shown(row) if row else "" for row in found[:-1]), shown(found[-1])]
-        lines.append([run, *values, chance, side, study.origin("locality", run) if any(found) else ""])
+        sides = [side(study, run, *ends) for ends in NOISE.values()]
+        lines.append([run, *values, chance, *sides, study.origin("locality", run) if any([*found, *sides]) else ""])
     moments = "early [95 %]", "middle [95 %]", "final [95 %]"
-    head = "run", *moments, "chance", "side of the square a pixel looks at, mean over noise levels", "measured"
+    squares = (f"square a pixel looks at, {noise} noise" for noise in NOISE)
     words = correlation(study)
     said = f"{words[0].upper()}{words[1:]}; the paper calls the two strongly correlated and prints no number."
-    return [Table(head, lines), said]
+    return [Table(("run", *moments, "chance", *squares, "measured"), lines), said]
+
+
+def side(study: Study, run: str, low: float, high: float) -> str:
+    """Of the square with 90 % of a pixel's gradient: its mean side in pixels, over pixels and noise levels."""
+    own = [row for row in study.rows if row.run == run and row.claim == "locality/square"]
+    final = [row for row in own if row.setting.get("snapshot", "final") == "final"]
+    found = [edges(row)[0] for row in final if low <= row.setting["sigma"] < high]
+    return f"{fmean(found):.0f}" if found else ""
 
 
 def features(study: Study) -> Told:
