@@ -96,8 +96,8 @@ CPU: dict[str, Any] = dict(log_every=100, checkpoint_every=500, sheet_every=2000
 RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
     ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(    96_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 4, 20 min
-    ("laptop", "local"):  Recipe(    96_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp2l to K = 4, 13 min
+    ("laptop", "global"): Recipe(   240_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 4, 20 min
+    ("laptop", "local"):  Recipe(   240_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp2l to K = 4, 13 min
     ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
     ("paper",  "global"): Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7 (v3)
