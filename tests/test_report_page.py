@@ -205,3 +205,13 @@ def test_the_command_gathers_rows_and_pictures(tmp_path, monkeypatch, capsys):
     assert text.count("<figcaption>of-this-test: each row asks for one object more") == 1
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 6 and "index.html" in said[-1]
+
+
+def test_circles_are_told_by_the_end_of_their_training():
+    def row(step: int, value: float, asked: tuple, concept: str = "size") -> Row:
+        setting = {"step": step, "asked": list(asked), "concept": concept, "trained": asked != (1, 1)}
+        return Row("circles/accuracy", "circles-0.5-16-0", value, setting, 0, value - 0.1, value + 0.1)
+
+    rows = [row(5, 0.2, (0, 0)), row(9, 0.8, (0, 0)), row(9, 0.7, (0, 1)), row(5, 0.9, (1, 1)), row(9, 0.5, (1, 1))]
+    _, told = lines(page(Study(rows)), "sim")
+    assert told == ["circles-0.5-16-0", "0.7 [0.6, 0.8]", "0.5 [0.4, 0.6]"]

@@ -262,7 +262,9 @@ def localities(study: Study) -> Told:
     asked = dict.fromkeys([*("exp1", "exp2l", "exp3l", "exp2", "exp3"), *study.runs(LOCALITY)])
     for run in dict.fromkeys([*asked, *study.runs("locality/square")]):
         found = [study.of(run, moment).get(LOCALITY) for moment in MOMENTS]
-        values = [shown(row) if row or (run in asked and row is found[-1]) else "" for row in found]
+        values = [shown(row) if row else "" for row in found]
+        if run in asked:
+            values[-1] = shown(found[-1])
         chance = next((number(row.setting["chance"]) for row in found if row), "")
         sides = [side(study, run, *ends) for ends in NOISE.values()]
         lines.append([run, *values, chance, *sides, study.origin("locality", run) if any([*found, *sides]) else ""])
@@ -323,3 +325,22 @@ def claims(study: Study, pattern: str) -> Told:
 
 def held(row: Row) -> Cell:
     return ("agree", "yes") if row.setting["holds"] else ("differ", "no")
+
+
+def circles(study: Study) -> Told:
+    """Of each model of circles at the end of its training: how often each concept is right, where it was trained and
+    where it was not."""
+    ends: dict[str, dict] = {}
+    for row in study.rows:
+        if row.claim == "circles/accuracy":
+            seen = "trained" if row.setting["trained"] else "unseen"
+            last = ends.setdefault(row.run, {}).setdefault((seen, row.setting["concept"]), [])
+            last[:] = [kept for kept in last if kept.setting["step"] == row.setting["step"]] + [row]
+    columns = [(seen, concept) for seen in ("trained", "unseen") for concept in ("colour", "size")]
+    lines = [[run, *(worst(end.get(column, [])) for column in columns)] for run, end in ends.items()]
+    head = "circles-contrast-images-seed", *(f"{concept} right, {seen} combinations" for seen, concept in columns)
+    return [Table(head, lines)] if lines else []
+
+
+def worst(rows: Sequence[Row]) -> str:
+    return shown(min(rows, key=lambda row: edges(row)[0])) if rows else ""

@@ -139,8 +139,8 @@ PARTS = (
         "Structured identity mapping (Yang et al. 2025)",
         "Concepts are learned in the order of their strength, and the loss of an unseen combination may first fall, "
         "then rise, then fall again (Swing-by).",
-        ("composcope sim",),
-        lambda study: findings.claims(study, SIM),
+        ("composcope sim", "composcope sim --circles --images 16000"),
+        lambda study: [*findings.claims(study, SIM), *findings.circles(study)],
     ),
 )
 
