@@ -215,3 +215,12 @@ def test_circles_are_told_by_the_end_of_their_training():
     rows = [row(5, 0.2, (0, 0)), row(9, 0.8, (0, 0)), row(9, 0.7, (0, 1)), row(5, 0.9, (1, 1)), row(9, 0.5, (1, 1))]
     _, told = lines(page(Study(rows)), "sim")
     assert told == ["circles-0.5-16-0", "0.7 [0.6, 0.8]", "0.5 [0.4, 0.6]"]
+
+
+def test_words_are_told_at_the_highest_noise():
+    def row(word: str, sigma: float, value: float) -> Row:
+        setting = {"word": word, "start": 3, "sigma": sigma, "chance": 1 / 3}
+        return Row("features/share_in_third", "control", value, setting, low=value - 0.1, high=value + 0.1)
+
+    _, left, red = lines(page(Study([row("left", 1, 0.4), row("left", 9, 0.8), row("red", 9, 0.3)])), "features")
+    assert left[:3] == ["control", "left", "0.8 [0.7, 0.9]"] and red[2] == "0.3 [0.2, 0.4]"

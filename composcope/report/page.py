@@ -15,7 +15,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
-from composcope.report import findings
+from composcope.report import findings, insides
 from composcope.report.evaluation import curve
 from composcope.report.findings import POLICIES, Study, Table, Told
 
@@ -116,7 +116,7 @@ PARTS = (
         "Experiment 3 in pixels too. Over models and snapshots, those that compose further are more local. A model of "
         "CIFAR-10 looks far at high noise, where those of CLEVR are local (Figure 12).",
         ("composcope locality RUN", "composcope locality --scatter study/laptop/results"),
-        findings.localities,
+        insides.localities,
     ),
     Part(
         "features",
@@ -124,7 +124,7 @@ PARTS = (
         "Colours compose in part, and their directions are nearest to orthogonal in early encoder layers. In SDXL the "
         "cosines within categories exceed those between them most near the bottleneck (no numbers are printed).",
         ("composcope features color", "composcope features --sdxl MODEL"),
-        findings.features,
+        insides.features,
     ),
     Part(
         "theory",
@@ -132,7 +132,7 @@ PARTS = (
         "A conditional projective composition has a local conditional score, exactly (Lemma 1); near such a one "
         "the error is bounded (Lemma 2); in a feature space noise and features nearly commute (Claim 2).",
         ("composcope theory",),
-        lambda study: findings.claims(study, THEORY),
+        lambda study: insides.claims(study, THEORY),
     ),
     Part(
         "sim",
@@ -140,7 +140,7 @@ PARTS = (
         "Concepts are learned in the order of their strength, and the loss of an unseen combination may first fall, "
         "then rise, then fall again (Swing-by).",
         ("composcope sim", "composcope sim --circles --images 16000"),
-        lambda study: [*findings.claims(study, SIM), *findings.circles(study)],
+        lambda study: [*insides.claims(study, SIM), *insides.circles(study)],
     ),
 )
 
