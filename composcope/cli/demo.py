@@ -108,9 +108,9 @@ def draw(name: str, args: Args, live: Path) -> None:
 def of_model(run: str, local: bool, steps: int) -> tuple[Drawer, float]:
     """The sampler of a shipped model, and the side of its cells."""
     model = load(run)
-    grid = model.config.architecture.grid_size
-    denoiser = LocalConditions(model, model.conditioner, Nearest(grid=grid)) if local else model
-    return sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, steps), 1 / grid
+    denoiser = LocalConditions(model, model.conditioner, Nearest()) if local else model
+    cell = 1 / model.config.architecture.grid_size
+    return sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, steps), cell
 
 
 def machine(steps: int, scenes: int = 10_000, grid: int = 8, side: int = 32) -> tuple[Drawer, float]:

@@ -56,9 +56,9 @@ class Args:
     snapshot: str = "final"
     """early, middle or final weights of the run."""
     intervention: Literal["none", "local", "narrow", "wide", "smooth", "annealed", "own", "composed"] = "none"
-    """At sampling time, without training: every pixel denoised with its nearest condition alone, if within 1.5 cells
-    (local), 1 (narrow), 2.2 (wide), 1.5 with soft borders (smooth), from 2.5 at high noise to 1 at low (annealed), or
-    with the one that acts most on it (own); or the sum of single-condition scores less the background's (composed)."""
+    """At sampling time, without training: every pixel denoised with its nearest condition alone, if within 1.5 eighths
+    of the image (local), 1 (narrow), 2.2 (wide), 1.5 with soft borders (smooth), 2.5 at high noise to 1 at low
+    (annealed), or with the one that acts most on it (own); or single-condition scores added up (composed)."""
     seed: int = 0
     """Of the noise and the random locations."""
     objects: int = 3
@@ -73,22 +73,22 @@ class Args:
     """Print the rows as JSON lines."""
 
 
-Wrap: TypeAlias = Callable[[Denoiser, Any, int], Denoiser]  # (denoiser, its conditioner, cells a side)
+Wrap: TypeAlias = Callable[[Denoiser, Any], Denoiser]  # (denoiser, its conditioner)
 
 
 def nearest_within(radius: Radius, smooth: float = 0.0) -> Wrap:
-    return lambda denoiser, conditioner, grid: LocalConditions(denoiser, conditioner, Nearest(radius, smooth, grid))
+    return lambda denoiser, conditioner: LocalConditions(denoiser, conditioner, Nearest(radius, smooth))
 
 
 INTERVENTIONS: dict[str, Wrap] = {
-    "none": lambda denoiser, conditioner, grid: denoiser,
+    "none": lambda denoiser, conditioner: denoiser,
     "local": nearest_within(1.5),
     "narrow": nearest_within(1.0),
     "wide": nearest_within(2.2),
     "smooth": nearest_within(1.5, smooth=0.5),
     "annealed": nearest_within(lambda sigma: 1 + 1.5 * sigma / (1 + sigma)),  # scores are more local at low noise
-    "own": lambda denoiser, conditioner, grid: LocalConditions(denoiser, conditioner, Strongest()),
-    "composed": lambda denoiser, conditioner, grid: ComposedScores(denoiser, conditioner),
+    "own": lambda denoiser, conditioner: LocalConditions(denoiser, conditioner, Strongest()),
+    "composed": lambda denoiser, conditioner: ComposedScores(denoiser, conditioner),
 }
 
 
@@ -130,10 +130,10 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     how = "colors" if config.conditioner == "color" else args.locations
     name = Path(str(args.run)).name + ("" if args.intervention == "none" else f"+{args.intervention}")
     folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{fingerprint(model)}"
-    counted, grid = Counted(model), config.architecture.grid_size
-    denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner, grid)
+    counted = Counted(model)
+    denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner)
     draw = sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, args.steps)
-    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / grid
+    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / config.architecture.grid_size
     judged = length(draw, how, Ks, args.num, cell, folder, args.seed)
     setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num}
     if args.intervention != "none":

@@ -29,7 +29,7 @@ from composcope.diffusion.loss import Loss, Noise, generator
 from composcope.errors import InputError
 from composcope.progress import bar
 
-SNAPSHOTS = {"early": 0.16, "middle": 0.4}  # shares of the training after which the average is kept, beside the end
+SNAPSHOTS = {"early": 0.2, "middle": 0.5}  # shares of the training after which the average is kept, beside the end
 
 
 @dataclass(frozen=True)

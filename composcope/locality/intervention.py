@@ -56,7 +56,8 @@ class Neighbourhoods(Protocol):
 
 @dataclass(frozen=True)
 class Nearest:
-    """L_i is the nearest condition, if it is within `radius` cells, else none: a pass a condition, and one more.
+    """L_i is the nearest condition, if it is within `radius` cells of `grid` a side (not the model's own: an object is
+    as large whatever the grid that it is asked on), else none: a pass a condition, and one more.
 
     For models that only ever saw one label. `smooth` blurs the borders of the neighbourhoods, in cells (0: hard).
     """

@@ -82,8 +82,8 @@ WAVES = (0.5, 1.0, 2.0, 4.0)
 ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
     ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
     ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
-    ("laptop", "global"): Architecture( 32,  8,  48, (1, 1),       1, (8,),    48, 2, 1, positions=WAVES),  # 0.6 M
-    ("laptop", "local"):  Architecture( 32,  8,  48, (1, 1),       1, (),      48, 2, 1, positions=WAVES),  # 0.6 M
+    ("laptop", "global"): Architecture( 32, 16,  48, (1, 1),       1, (8,),    48, 2, 2, positions=WAVES),  # 0.6 M
+    ("laptop", "local"):  Architecture( 32, 16,  48, (1,),         3, (),      48, 2, 2, positions=WAVES),  # 0.5 M
     ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
     ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
     ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16),64, 1, 2),  # EDM2's XS: 124 M weights
@@ -96,8 +96,8 @@ CPU: dict[str, Any] = dict(log_every=100, checkpoint_every=500, sheet_every=2000
 RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
     ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(   240_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 4, 20 min
-    ("laptop", "local"):  Recipe(   240_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp2l to K = 4, 13 min
+    ("laptop", "global"): Recipe(   192_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 4, 20 min
+    ("laptop", "local"):  Recipe(   192_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp2l to K = 4, 13 min
     ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
     ("paper",  "global"): Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7 (v3)
