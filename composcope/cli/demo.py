@@ -55,7 +55,7 @@ class Args:
     """folder of the page and its pictures"""
     num: int = 4
     """images drawn for each number of objects"""
-    steps: int = 18
+    steps: int = 12
     """steps of the sampler"""
     seed: int = 0
     """of the noise"""
