@@ -82,7 +82,7 @@ WAVES = (0.5, 1.0, 2.0, 4.0)
 ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
     ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
     ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
-    ("laptop", "global"): Architecture( 32, 16,  48, (1, 1),       1, (8,),    48, 2, 2, positions=WAVES),  # 0.6 M
+    ("laptop", "global"): Architecture( 32,  8,  48, (1, 1),       1, (8,),    48, 2, 1, positions=WAVES),  # 0.6 M
     ("laptop", "local"):  Architecture( 32, 16,  48, (1,),         3, (),      48, 2, 2, positions=WAVES),  # 0.5 M
     ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
     ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
