@@ -96,3 +96,7 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(tmp_path, monkeypatch):
         main(replace(args, seed=1))
     monkeypatch.setattr(evaluate, "sampler", lambda *_: lambda sets, seeds: pytest.fail("drawn again"))
     main(args)
+    main(replace(args, grid=1))  # the same images, judged with the whole image as tolerance: any object is found
+    found = {row.run: row.value for row in read(args.out) if row.claim == "length/found" and row.setting["K"] == 2}
+    drawn = [len(seen) for seen in detect(read_images(kept / "K2.npz"))]
+    assert found["exp2 within 1/1"] == np.mean([min(2, count) for count in drawn]) >= found["exp2"]

@@ -63,8 +63,8 @@ class Args:
     """Of the noise and the random locations."""
     objects: int = 3
     """With --images: the most objects of a training image (N of the paper's rule)."""
-    grid: int = 16
-    """With --images: found within 1/grid of the image from the asked place."""
+    grid: int | None = None
+    """Found within 1/grid of the image from the asked place; if not given, one cell of the run's own grid, or 1/16."""
     extras: bool = False
     """With --images: whether training labels left objects out, so that extra objects are no fault."""
     out: Path = Path("results/evaluate.jsonl")
@@ -109,7 +109,7 @@ class Subject:
 def main(args: Args) -> None:
     if (args.run is None) == (args.images is None) or (args.images is None) != (args.asked is None):
         raise InputError("give either a RUN, or --images DIR with --asked asked.json")
-    if args.num < 1 or args.max < 0 or args.grid < 1:
+    if args.num < 1 or args.max < 0 or (args.grid is not None and args.grid < 1):
         raise InputError("--num and --grid are at least 1, --max at least 0")
     subject, judged, folder = judge_images(args) if args.images else judge_run(args)
     rows = rows_of(subject, judged)
@@ -133,13 +133,14 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     counted = Counted(model)
     denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner)
     draw = sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, args.steps)
-    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / config.architecture.grid_size
+    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / (args.grid or config.architecture.grid_size)
     judged = length(draw, how, Ks, args.num, cell, folder, args.seed)
     setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num}
     if args.intervention != "none":
         setting["intervention"] = args.intervention
     said, none = (None, None) if args.intervention != "none" else in_the_paper(config)
     evaluations = cost(counted, denoiser, model, judged[max(judged)].asked[0])
+    name += f" within 1/{args.grid}" if args.grid else ""
     subject = Subject(name, setting, how, config.objects[1], config.labels != "all", said, none, evaluations)
     return subject, judged, folder
 
@@ -161,7 +162,7 @@ def cost(counted: Counted, denoiser: Denoiser, model: Model, asked: ConditionSet
 
 def judge_images(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     assert args.images and args.asked
-    judged = judge_folder(args.images, args.asked, 1 / args.grid)
+    judged = judge_folder(args.images, args.asked, 1 / (args.grid or 16))
     names = any(isinstance(c, str) for one in judged.values() for conditions in one.asked for c in conditions)
     setting = {"images": str(args.images)}
     name = args.images.resolve().name
