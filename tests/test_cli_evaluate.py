@@ -12,6 +12,8 @@ from PIL import Image
 
 from composcope.cli.evaluate import Args, main
 from composcope.errors import InputError
+from composcope.evaluation.detect import detect
+from composcope.evaluation.length import read as read_images
 from composcope.evaluation.oracle import oracle
 from composcope.results import Row, read
 from composcope.scenes.condition import PAPER_LOCATIONS
