@@ -90,7 +90,8 @@ def rate_rows() -> list[Row]:
 @torch.no_grad()
 def local_rows() -> list[Row]:
     _, net = laptop()
-    x, noise_label, cond = torch.randn(8, 3, 32, 32), torch.randn(8), (torch.rand(8, net.patches.grid_size**2) < 0.02).float()
+    x, noise_label, cells = torch.randn(8, 3, 32, 32), torch.randn(8), net.patches.grid_size**2
+    cond = (torch.rand(8, cells) < 0.02).float()
     gap = (net(x, noise_label, cond) - loop(net, x, noise_label, cond)).abs().max().item()
     ours, plain = medians(
         [lambda: net(x, noise_label, cond), lambda: loop(net, x, noise_label, cond)], time.perf_counter, 5

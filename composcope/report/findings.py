@@ -134,9 +134,13 @@ def reached(study: Study, run: str) -> str:
     row, there = study.of(run).get(K_MAX), study.there(run)
     if row is None:
         return "not measured"
-    nine = f", and {shown(there)} of nine" if there else ""
+    strict = study.of(run).get("length/k_max_strict")
+    more = f", {shown(strict)} by the strict rule" if strict else ""
+    more += f", and {shown(there)} of nine" if there else ""
     paper = f"paper {row.paper}: {verdict(row)[1]}" if row.paper else "not in the paper"
-    return f"draws what is asked up to {shown(row)} objects ({paper}){nine}"
+    others = [other for other in study.runs(K_MAX) if other.startswith(f"{run} within ")]
+    more += "".join(f"; judged {other.removeprefix(run + ' ')}, {reached(study, other)}" for other in others)
+    return f"draws what is asked up to {shown(row)} objects ({paper}){more}"
 
 
 def summary(study: Study) -> list[str]:
