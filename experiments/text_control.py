@@ -183,7 +183,6 @@ def rate(step: int, steps: int) -> float:
 
 def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
     """A step is a function of its number and the weights before it: a stopped training ends with the same weights."""
-    torch.set_flush_denormal(True)  # numbers that close to nothing slow a processor five times
     model = parts(pipe).train()
     state = checkpoint.State(model, RATE, [SIGMA_REL])
     note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
@@ -246,4 +245,5 @@ def main(args: Args) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_flush_denormal(True)  # for the whole process: numbers close to nothing slow a processor five times
     main(tyro.cli(Args, description=Args.__doc__))

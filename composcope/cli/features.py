@@ -94,7 +94,10 @@ def main(args: Args) -> None:
     if args.device.startswith("cuda") and not torch.cuda.is_available():
         raise InputError("--device cuda: this machine has no GPU that torch can use")
     torch.set_flush_denormal(True)  # attention to padding is so close to nothing that it slows a processor five times
-    rows = of_run(args) if args.run is not None else of_sdxl(args)
+    try:
+        rows = of_run(args) if args.run is not None else of_sdxl(args)
+    finally:
+        torch.set_flush_denormal(False)
     add(args.out, rows)
     print(f"rows: {args.out}   means and pictures: {args.out.with_suffix('')}", file=sys.stderr)
     if args.json:
