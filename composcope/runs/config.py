@@ -29,6 +29,7 @@ class Architecture:
     radius: int = 2
     plane: bool = False  # the grid as an input plane beside the label embedding
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
+    emb: int | None = None  # channels of the embedding of noise level and label, in widths; None: the widest level's
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         features=patches.features if patches else features,
         model_channels=a.width,
         channel_mult=a.mult,
+        channel_mult_emb=a.emb,
         num_blocks=a.blocks,
         attn_resolutions=a.attention,
         channels_per_head=a.head,
