@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from composcope.errors import InputError
 from composcope.nets.unet import UNet
 from composcope.runs.config import ARCHITECTURES, EXPERIMENTS, RECIPES, Config, configure, difference
 from composcope.runs.model import conditioner_of, network
+from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid
 
 
 def test_experiments_are_numbered_as_in_version_3():
@@ -36,9 +38,16 @@ def test_every_row_of_the_table_makes_a_network(scale):
 
 
 def test_the_laptop_networks_are_small():
-    for net, low, high in (("global", 0.5e6, 0.7e6), ("local", 0.5e6, 0.7e6)):
+    for net, low, high in (("global", 0.7e6, 0.9e6), ("local", 0.5e6, 0.7e6)):
         config = configure("exp2", "laptop", {"net": net})
         assert low < sum(weight.numel() for weight in network(config, conditioner_of(config)).parameters()) < high
+
+
+def test_the_laptop_grid_has_the_papers_places_at_cell_centres_and_room_for_all_cells():
+    a = configure("exp1", "laptop").architecture
+    places = LocationGrid(a.grid_size).places(torch.tensor(LocationGrid(a.grid_size).parts(PAPER_LOCATIONS, 0)))
+    np.testing.assert_allclose(places, PAPER_LOCATIONS, atol=1e-6)
+    assert a.emb is not None and a.emb * a.width > a.grid_size**2
 
 
 def test_changes_reach_their_field_and_unknown_ones_are_refused():

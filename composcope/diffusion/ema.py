@@ -36,8 +36,7 @@ class PowerEMA:
     def update(self, weights: Weights, t: int) -> None:
         """After the t-th update, t = 1, 2, ..."""
         beta = (1 - 1 / t) ** (self.gamma + 1)  # EDM2, eq. 127
-        for name, average in self.average.items():
-            average.lerp_(weights[name], 1 - beta)
+        torch._foreach_lerp_(list(self.average.values()), [weights[name] for name in self.average], 1 - beta)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from scipy.stats import rankdata
 
 RESAMPLES = 500
-RADIUS, GRID = 1.5, 8  # cells around a place, and cells along the image: three by three cells of the laptop's grid
+RADIUS, GRID = 1.5, 8  # cells around a place, and cells along the image: three by three eighths of the image's side
 
 
 @dataclass(frozen=True)

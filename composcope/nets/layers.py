@@ -103,7 +103,9 @@ def renormalize(module: nn.Module) -> None:
     """Put every weight of `module` back on its sphere, in place: outputs stay, the effective step size is kept."""
     for layer in module.modules():
         if isinstance(layer, MPConv):
-            layer.weight.copy_(normalize(layer.weight))
+            w = layer.weight
+            norm = torch.linalg.vector_norm(w, dim=list(range(1, w.ndim)), keepdim=True)
+            w.div_(norm.div_(math.sqrt(w[0].numel())).add_(EPS))
 
 
 def halve(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels h w"]:
