@@ -1,8 +1,9 @@
 """How near the networks come to this machine's matrix products, and what the patch-local one saves on a plain loop."""
 
+import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -12,6 +13,27 @@ from composcope.runs.config import configure
 from composcope.runs.model import conditioner_of, network
 
 Row = tuple[str, str, str]
+
+
+def attention(q: Sequence[int], k: Sequence[int], *_: object, **__: object) -> int:
+    """Two products of `tokens x channels` with their transposes, a multiplication and an addition each."""
+    return 4 * math.prod(q) * k[-2]
+
+
+def attention_backward(_: Sequence[int], q: Sequence[int], k: Sequence[int], *__: object, **___: object) -> int:
+    return 2 * attention(q, k)
+
+
+def operations(run: Callable[[], object]) -> int:
+    """Those of all convolutions and products, attention's too, which the counter does not know on CPUs."""
+    aten = torch.ops.aten
+    known = {
+        aten._scaled_dot_product_flash_attention_for_cpu: attention,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: attention_backward,
+    }
+    with FlopCounterMode(display=False, custom_mapping=known) as counter:
+        run()
+    return counter.get_total_flops()
 
 
 def medians(tasks: list[Callable[[], object]], clock: Callable[[], float], rounds: int) -> list[float]:
@@ -42,9 +64,7 @@ def step(net: UNet, batch: int) -> tuple[Callable[[], None], float]:
         net.zero_grad()
         (net(x, noise_label, cond) - x).square().mean().backward()
 
-    with FlopCounterMode(display=False) as counter:
-        run()
-    return run, counter.get_total_flops()
+    return run, operations(run)
 
 
 def laptop() -> tuple[UNet, LocalUNet]:
@@ -96,9 +116,7 @@ def local_rows() -> list[Row]:
     ours, plain = medians(
         [lambda: net(x, noise_label, cond), lambda: loop(net, x, noise_label, cond)], time.perf_counter, 5
     )
-    with FlopCounterMode(display=False) as counter:
-        net(x, noise_label, cond)
-    rate = counter.get_total_flops() / ours / 1e9
+    rate = operations(lambda: net(x, noise_label, cond)) / ours / 1e9
     return [
         (
             "patch-local, 8 images of 32x32, all cells at once",

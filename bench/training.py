@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numba
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
-from bench.nets import medians, product
+from bench.nets import medians, operations, product
 from composcope.diffusion.checkpoint import State
 from composcope.diffusion.loss import Loss, generator
 from composcope.diffusion.sample import noise_levels, sample
@@ -44,9 +43,7 @@ def step(config: Config) -> tuple[Model, Callable[[], None], float]:
         renormalize(model)
         state.average(t)
 
-    with FlopCounterMode(display=False) as counter:
-        run()
-    return model, run, counter.get_total_flops()
+    return model, run, operations(run)
 
 
 def speed_rows() -> list[Row]:
@@ -57,10 +54,10 @@ def speed_rows() -> list[Row]:
     rows: list[Row] = []
     for experiment, floor in (("exp1", FLOOR), ("exp2l", None)):
         config = configure(experiment, "laptop")
-        model, run, operations = step(config)
+        model, run, total = step(config)
         multiply, peak_operations = product()
-        peak_seconds, seconds = medians([multiply, run], time.process_time, 7)
-        pace, speed, peak = config.recipe.batch / seconds, operations / seconds, peak_operations / peak_seconds
+        peak_seconds, seconds = medians([multiply, run], time.process_time, 15)
+        pace, speed, peak = config.recipe.batch / seconds, total / seconds, peak_operations / peak_seconds
         measured = f"{pace:.0f} images/s, {speed / 1e9:.1f} GFLOP/s, {speed / peak:.0%} of the peak"
         remark = f"at least {floor:.0%}" if floor else "two patches an image"
         rows.append((f"training {experiment}, one thread", measured, remark))

@@ -61,6 +61,10 @@ class Args:
     """Standard deviation of ln sigma in training."""
     width: int | None = None
     """Channels of the network at the highest resolution."""
+    emb: int | None = None
+    """Channels of the embedding of noise level and label, in widths."""
+    grid_size: int | None = None
+    """Cells along each side of the location grid."""
     radius: int | None = None
     """k of the patches of a local net: (2k + 1) cells a side."""
     plane: bool | None = None

@@ -43,7 +43,7 @@ RUNS = (
     Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 6, 64_000, within=10),
     Planned("exp1-one",   ("exp1", "--objects", "1", "1"),    "Fig. 4; Table 1, one object", 10, 48_000),
     Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 8, 96_000, within=10),
-    Planned("exp1-five",  ("exp1", "--objects", "1", "5"),    "Fig. 8; Table 1, 1-5 objects", 10, 48_000),
+    Planned("exp1-five",  ("exp1", "--objects", "1", "5"),    "Fig. 8; Table 1, 1-5 objects", 13, 64_000),
     Planned("color",      ("color", "--objects", "1", "5"),   "Fig. 5, 11; Table 1, colour", 20, 96_000, max_asked=8,
             measures=COLORED),
     Planned("exp2l-wide", ("exp2l", "--radius", "15"),      "E.3, patches as wide as the image", 50, 48_000),
