@@ -34,12 +34,12 @@ WRAPPED = ("local", "narrow", "wide", "smooth", "annealed", "own", "composed")
 COLORED = ("evaluate", "features")
 # fmt: off
 RUNS = (
-    Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 48, snapshots=SNAPSHOTS),
-    Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 48, snapshots=SNAPSHOTS,
+    Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 57, snapshots=SNAPSHOTS),
+    Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 38, 192_000, snapshots=SNAPSHOTS,
             interventions=WRAPPED),
     Planned("exp2l",      ("exp2l",),                      "Fig. 1, 2, 10; Table 1", 16, snapshots=SNAPSHOTS,
             within=10),
-    Planned("exp3",       ("exp3",),                       "Fig. 1 (v3); Table 1 (v3)", 48, snapshots=SNAPSHOTS),
+    Planned("exp3",       ("exp3",),                       "Fig. 1 (v3); Table 1 (v3)", 38, 192_000, snapshots=SNAPSHOTS),
     Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 6, 64_000, within=10),
     Planned("exp1-one",   ("exp1", "--objects", "1", "1"),    "Fig. 4; Table 1, one object", 10, 48_000),
     Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 8, 96_000, within=10),
