@@ -39,7 +39,7 @@ RUNS = (
             interventions=WRAPPED),
     Planned("exp2l",      ("exp2l",),                      "Fig. 1, 2, 10; Table 1", 16, snapshots=SNAPSHOTS,
             within=10),
-    Planned("exp3",       ("exp3",),                       "Fig. 1 (v3); Table 1 (v3)", 38, 192_000, snapshots=SNAPSHOTS),
+    Planned("exp3",       ("exp3",),                       "Fig. 1, Table 1 (v3)", 38, 192_000, snapshots=SNAPSHOTS),
     Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 6, 64_000, within=10),
     Planned("exp1-one",   ("exp1", "--objects", "1", "1"),    "Fig. 4; Table 1, one object", 10, 48_000),
     Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 8, 96_000, within=10),
