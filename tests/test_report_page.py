@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from composcope.cli.report import expected, gathered
-from composcope.report.findings import EFFECTS, Expected, Study, compared, numbers, summary, verdict
+from composcope.report.findings import EFFECTS, Expected, Study, Table, compared, effects, numbers, summary, verdict
 from composcope.report.page import LARGEST, PARTS, Picture, Time, page
 from composcope.results import Row, add
 
@@ -51,6 +51,14 @@ def test_the_papers_values_are_read(text, values):
 )
 def test_the_comparison_is_computed(row, words):
     assert verdict(row)[1] == words
+
+
+def test_runs_are_compared_at_one_tolerance():
+    rows = [k_max(1, 0, 5, None, "exp2l"), k_max(1, 0, 1, None, "exp2"), k_max(9, 2, 9, None, "exp2l within 1/10")]
+    table = next(part for part in effects(Study(rows)) if isinstance(part, Table))
+    told = {line[2]: line[1][1] + ": " + line[3] for line in table.lines}
+    words = "K_max of exp2l within 1/10 9 [2, 9], of exp2 1 [0, 1]"
+    assert told["A patch-local network composes where the global one did not"] == f"yes, intervals apart: {words}"
 
 
 def test_one_run_is_above_another_only_if_it_is():

@@ -6,7 +6,7 @@ study (rows, and what the paper has for each run) -> [Table(head, lines), senten
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from composcope.report.locality import edges
 from composcope.results import Row
@@ -169,7 +169,8 @@ def correlation(study: Study) -> str:
 def effects(study: Study) -> Told:
     """The paper's findings as comparisons of our runs."""
     lines: list[Sequence[Cell]] = []
-    for one in EFFECTS:
+    for effect in EFFECTS:
+        one = effect if effect.claim != K_MAX else like_for_like(study, effect)
         above, below = (study.of(run).get(one.claim) for run in (one.above, one.below))
         what = "K_max" if one.claim == K_MAX else "locality"
         ours = f"{what} of {one.above} {shown(above)}, of {one.below} {shown(below)}"
@@ -179,6 +180,12 @@ def effects(study: Study) -> Told:
         f"Are the {len(lines)} findings seen here? {seen[0].upper()}{seen[1:]}.",
         Table(("where", "seen here?", "finding", "ours [95 %]", "by objects there, of nine asked [95 %]"), lines),
     ]
+
+
+def like_for_like(study: Study, one: Effect) -> Effect:
+    """Both at one tolerance, where a run was also judged at that of the models it is compared with (`--grid`)."""
+    judged = {run.partition(" within ")[0]: run for run in study.runs(K_MAX) if " within " in run}
+    return replace(one, above=judged.get(one.above, one.above), below=judged.get(one.below, one.below))
 
 
 def of_nine(study: Study, one: Effect) -> Cell:
