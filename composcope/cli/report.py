@@ -83,7 +83,10 @@ def main(args: Args, took: Sequence[Time] = ()) -> None:
     scatters = list(filter(None, [scatter_of(study.rows, rule) for rule in K_MAX_RULES]))
     words = "Every dot is a model at a moment of its training (Figure 2, right)"
     found = [Picture("locality", figure, words) for _, figure in scatters] + pictures([*folders, SHIPPED], study)
-    study = replace(study, rows=[*study.rows, *(row for row, _ in scatters)])
+    alike = [row for row in study.rows if row.setting.get("trained", 3) == 3]
+    same = filter(None, [scatter_of(alike, rule) for rule in K_MAX_RULES])
+    correlations = [row for row, _ in scatters] + [replace(row, run="1-3 objects") for row, _ in same]
+    study = replace(study, rows=[*study.rows, *correlations])
     write_text(args.out / "index.html", page(study, found, [*took, *times(args.study)]))
     print("\n".join(summary(study)))
     print(f"{len(study.rows)} rows -> {args.out / 'index.html'}")

@@ -157,13 +157,17 @@ def summary(study: Study) -> list[str]:
 
 
 def correlation(study: Study) -> str:
-    rows, what = study.of("all"), "the rank correlation of locality with the gain in K_max"
-    found = {rule: rows.get(f"locality/spearman_{rule}") for rule in ("paper", "strict")}
-    told = [f"{shown(row)} by the {rule} rule" for rule, row in found.items() if row and row.value is not None]
-    if not told:
-        return f"{what} is not measured (it takes three models that differ in it)"
-    dots = next(row.setting["dots"] for row in found.values() if row)
-    return f"{what} over {dots} models and snapshots is {' and '.join(told)}"
+    """Over all models and snapshots, and over those trained on 1-3 objects if they are not all."""
+    what = "the rank correlation of locality with the gain in K_max"
+    told: dict[int, str] = {}
+    for run, kind in (("all", ""), ("1-3 objects", " trained on 1-3 objects")):
+        found = {rule: study.of(run).get(f"locality/spearman_{rule}") for rule in ("paper", "strict")}
+        known = [(rule, row) for rule, row in found.items() if row and row.value is not None]
+        if known:
+            words = " and ".join(f"{shown(row)} by the {rule} rule" for rule, row in known)
+            dots = known[0][1].setting["dots"]
+            told.setdefault(dots, f"over {dots} models and snapshots{kind} is {words}")
+    return f"{what} {', '.join(told.values()) or 'is not measured (it takes three models that differ in it)'}"
 
 
 def effects(study: Study) -> Told:
