@@ -47,8 +47,8 @@ RUNS = (
     Planned("color",      ("color", "--objects", "1", "5"),   "Fig. 5, 11; Table 1, colour", 20, 96_000, max_asked=8,
             measures=COLORED),
     Planned("exp2l-wide", ("exp2l", "--radius", "15"),      "E.3, patches as wide as the image", 50, 48_000),
-    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 20, 96_000),
-    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 20, 96_000),
+    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 10, 48_000),
+    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 10, 48_000),
 )
 # fmt: on
 COST = {"smoke": 0.01, "laptop": 1.0, "small": 10.0, "paper": 2000.0}  # of training, relative to the laptop preset
