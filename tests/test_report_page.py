@@ -10,6 +10,7 @@ from PIL import Image
 
 from composcope.cli.report import expected, gathered
 from composcope.report.findings import EFFECTS, Expected, Study, Table, compared, effects, numbers, summary, verdict
+from composcope.report.locality import dots
 from composcope.report.page import LARGEST, PARTS, Picture, Time, page
 from composcope.results import Row, add
 
@@ -59,6 +60,21 @@ def test_runs_are_compared_at_one_tolerance():
     told = {line[2]: line[1][1] + ": " + line[3] for line in table.lines}
     words = "K_max of exp2l within 1/10 9 [2, 9], of exp2 1 [0, 1]"
     assert told["A patch-local network composes where the global one did not"] == f"yes, intervals apart: {words}"
+
+
+def test_the_correlation_is_told_over_all_and_over_those_trained_alike():
+    def spearman(run, value, dots):
+        return Row("locality/spearman_strict", run, value, {"dots": dots}, low=value - 0.1, high=value + 0.1)
+
+    last = summary(Study([spearman("all", 0.5, 14), spearman("1-3 objects", 0.8, 12)]))[-1]
+    assert "over 14 models and snapshots is 0.5 [0.4, 0.6] by the strict rule" in last
+    assert "over 12 models and snapshots trained on 1-3 objects is 0.8 [0.7, 0.9] by the strict rule" in last
+    assert "1-3 objects" not in summary(Study([spearman("all", 0.5, 12), spearman("1-3 objects", 0.5, 12)]))[-1]
+
+
+def test_a_dot_has_the_tolerance_of_the_others():
+    rows = [k_max(9, 2, 9, None, "exp2l within 1/10"), k_max(1, 0, 5, None, "exp2l"), local("exp2l", 1.0, 1.0, 1.0)]
+    assert [dot.gain for dot in dots(rows, "paper")] == [(6, -1, 6)]
 
 
 def test_one_run_is_above_another_only_if_it_is():

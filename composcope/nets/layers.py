@@ -103,9 +103,7 @@ def renormalize(module: nn.Module) -> None:
     """Put every weight of `module` back on its sphere, in place: outputs stay, the effective step size is kept."""
     for layer in module.modules():
         if isinstance(layer, MPConv):
-            w = layer.weight
-            norm = torch.linalg.vector_norm(w, dim=list(range(1, w.ndim)), keepdim=True)
-            w.div_(norm.div_(math.sqrt(w[0].numel())).add_(EPS))
+            layer.weight.copy_(normalize(layer.weight))
 
 
 def halve(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels h w"]:

@@ -79,8 +79,8 @@ EXPERIMENTS = {
 }
 
 WAVES = (0.5, 1.0, 2.0, 4.0)
-# The laptop's networks have 0.8 M (global) and 0.5 M weights. On its grid of 10 the paper's places are cell centres; an
-# embedding with fewer channels than the grid has cells cannot tell nine of them apart.
+# The laptop's networks have 0.8 M (global) and 0.5 M weights. On its grid of 10 the paper's places are cell centres;
+# with an embedding of fewer channels than the grid has cells, exp1 composed less far (LOG.md).
 # fmt: off
 ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
     ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
@@ -101,7 +101,7 @@ RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean
     ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
     ("laptop", "global"): Recipe(   288_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 6, 57 min
-    ("laptop", "local"):  Recipe(   192_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CELLS),  # exp2l to K = 9
+    ("laptop", "local"):  Recipe(   192_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CELLS),  # exp2l to 9 (1/10)
     ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
     ("paper",  "global"): Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7 (v3)
