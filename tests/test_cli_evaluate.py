@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from composcope.cli.evaluate import Args, main
+from composcope.cli.evaluate import Args, in_the_paper, main
 from composcope.errors import InputError
 from composcope.evaluation.detect import detect
 from composcope.evaluation.length import read as read_images
 from composcope.evaluation.oracle import oracle
 from composcope.results import Row, read
+from composcope.runs.config import configure
 from composcope.scenes.condition import PAPER_LOCATIONS
 
 
@@ -102,3 +103,10 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(tmp_path, monkeypatch):
     found = {row.run: row.value for row in read(args.out) if row.claim == "length/found" and row.setting["K"] == 2}
     drawn = [len(seen) for seen in detect(read_images(kept / "K2.npz"))]
     assert found["exp2 within 1/1"] == np.mean([min(2, count) for count in drawn]) >= found["exp2"]
+
+
+def test_patches_the_size_of_the_image_have_the_global_models_values_beside_them():
+    """E.3: k = 8 on a grid of 16 "makes the patches the size of the image"."""
+    local, wide = (in_the_paper(configure("exp2l", "laptop", {"radius": k})) for k in (7, 8))
+    assert wide == in_the_paper(configure("exp2")) == ("1+(0-2) (v3: 2)", "0-3")
+    assert local == ("9+(0-2) (v3: 9)", None)

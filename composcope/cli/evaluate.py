@@ -146,8 +146,8 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
 
 
 def in_the_paper(config: Config) -> tuple[str | None, str | None]:
-    """K_max, and what is drawn when nothing is asked. Patches that always cover the image are a global model."""
-    covers = config.architecture.radius >= config.architecture.grid_size - 1
+    """K_max, and what is drawn when nothing is asked. Patches the size of the image act as the global model (E.3)."""
+    covers = 2 * config.architecture.radius + 1 >= config.architecture.grid_size
     kind = config.conditioner.replace("packed", "list"), config.labels, "global" if covers else config.net
     found, none = (values.get(kind, {}).get(config.objects[1]) for values in (K_MAX, NONE_ASKED))
     return found, none

@@ -27,6 +27,7 @@ class Planned:
     interventions: tuple[str, ...] = ()  # at sampling time, without training
     measures: tuple[str, ...] = ("evaluate", "locality")
     within: int | None = None  # judge its images also within 1/this of the image: a cell of what it is compared with
+    each: float = 2  # minutes of one measurement; a patch-local network draws cell by cell
 
 
 SNAPSHOTS = ("early", "middle")
@@ -38,17 +39,19 @@ RUNS = (
     Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 38, 192_000, snapshots=SNAPSHOTS,
             interventions=WRAPPED),
     Planned("exp2l",      ("exp2l",),                      "Fig. 1, 2, 10; Table 1", 16, snapshots=SNAPSHOTS,
-            within=10),
+            within=10, each=10),
     Planned("exp3",       ("exp3",),                       "Fig. 1, Table 1 (v3)", 38, 192_000, snapshots=SNAPSHOTS),
-    Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 6, 64_000, within=10),
+    Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 16, within=10, each=10),
     Planned("exp1-one",   ("exp1", "--objects", "1", "1"),    "Fig. 4; Table 1, one object", 10, 48_000),
-    Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 8, 96_000, within=10),
-    Planned("exp1-five",  ("exp1", "--objects", "1", "5"),    "Fig. 8; Table 1, 1-5 objects", 13, 64_000),
-    Planned("color",      ("color", "--objects", "1", "5"),   "Fig. 5, 11; Table 1, colour", 20, 96_000, max_asked=8,
+    Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 8, 96_000, within=10,
+            each=10),
+    Planned("exp1-five",  ("exp1", "--objects", "1", "5"),    "Fig. 8; Table 1, 1-5 objects", 38, 192_000),
+    Planned("color",      ("color", "--objects", "1", "5"),   "Fig. 5, 11; Table 1, colour", 38, 192_000, max_asked=8,
             measures=COLORED),
-    Planned("exp2l-wide", ("exp2l", "--radius", "15"),      "E.3, patches as wide as the image", 50, 48_000),
-    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 10, 48_000),
-    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 10, 48_000),
+    Planned("exp2l-wide", ("exp2l", "--radius", "8"),      "E.3, patches as wide as the image", 57, 96_000, max_asked=9,
+            measures=("evaluate",), within=10, each=90),
+    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 19, 96_000),
+    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 19, 96_000),
 )
 # fmt: on
 COST = {"smoke": 0.01, "laptop": 1.0, "small": 10.0, "paper": 2000.0}  # of training, relative to the laptop preset
@@ -89,13 +92,13 @@ def measurements(run: Planned, preset: str, folder: Path, num: int) -> list[Node
     jobs: list[tuple[str, str, tuple[str, ...]]] = [(measure, "final", ()) for measure in run.measures]
     jobs += [(m, s, ()) for s in run.snapshots for m in run.measures]
     jobs += [("evaluate", "final", ("--intervention", name)) for name in run.interventions]
-    minutes = (10 if run.train[0] in ("exp2l", "exp3l") else 2) * COST[preset]  # patches are drawn one by one
     nodes = []
     for measure, snapshot, words in jobs:
         label = " ".join([measure, run.name, *(w for w in (snapshot,) if w != "final"), *words[1:]])
         out = folder / "results" / (label.replace(" ", "-") + ".jsonl")
         command = (measure, str(folder / "runs" / run.name), "--snapshot", snapshot, *words, *extra.get(measure, ()))
-        nodes.append(Node(label, (*command, "--out", str(out)), needs=(f"train {run.name}",), minutes=minutes))
+        after, minutes = (f"train {run.name}",), run.each * COST[preset]
+        nodes.append(Node(label, (*command, "--out", str(out)), needs=after, minutes=minutes))
     if run.within and preset == "laptop":  # elsewhere all models have one grid
         first = nodes[0]
         again = f"{first.name} within 1-{run.within}"
