@@ -3,13 +3,15 @@
 share waiting = time the training loop spends in next(batches) / all its time
 """
 
+import itertools
 import time
 
 import numpy as np
 import torch
 from torch import nn
 
-from composcope.scenes import LocationGrid, Rules, Stream, prefetch
+from composcope.diffusion.train import ahead, use
+from composcope.scenes import LocationGrid, Rules, Stream
 from composcope.scenes.rules import draw
 
 BATCH, STEPS = 64, 12
@@ -43,8 +45,9 @@ def step_of(width: int):
 def feeding(size: int) -> tuple[float, float]:
     """The share of time spent waiting for data, and the images a second that were trained on."""
     torch.manual_seed(0)
-    torch.set_num_threads(1)
-    step, batches = step_of(32), prefetch(Stream(Rules(), size, LocationGrid(16)), 0, BATCH)
+    use(1, 1)
+    step, data = step_of(32), Stream(Rules(), size, LocationGrid(16))
+    batches = ahead(lambda start: data.batch(start, BATCH), itertools.count(0, BATCH))
     step(next(batches).images)
     waited, start = 0.0, time.perf_counter()
     for _ in range(STEPS):

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 
+import numba
 import pytest
 import torch
 from torch import nn
@@ -11,7 +12,7 @@ from torch import nn
 from composcope.diffusion import checkpoint
 from composcope.diffusion.denoiser import Precond
 from composcope.diffusion.loss import Loss
-from composcope.diffusion.train import Examples, Recipe, ahead, learning_rate, train
+from composcope.diffusion.train import Examples, Recipe, ahead, learning_rate, train, use
 from composcope.errors import InputError
 
 RECIPE = Recipe(
@@ -132,6 +133,16 @@ def test_batches_come_in_order_and_errors_come_through():
     assert list(ahead(lambda start: start * 2, range(7))) == [0, 2, 4, 6, 8, 10, 12]
     with pytest.raises(ZeroDivisionError):
         list(ahead(lambda start: 1 // (3 - start), range(7)))
+
+
+def test_the_worker_uses_as_many_cores_as_its_caller():
+    before = torch.get_num_threads(), numba.get_num_threads()
+    try:
+        for cores in {1, numba.config.NUMBA_NUM_THREADS}:
+            use(cores, cores)
+            assert list(ahead(lambda _: (torch.get_num_threads(), numba.get_num_threads()), [0])) == [(cores, cores)]
+    finally:
+        use(*before)
 
 
 @pytest.mark.parametrize("option", ["bf16", "channels_last"])

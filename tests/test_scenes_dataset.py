@@ -1,10 +1,8 @@
 """Streams and folders: a batch is a pure function of where it starts, in whichever thread, and of nothing else."""
 
-import itertools
 import json
 import subprocess
 import sys
-import threading
 
 import numba
 import numpy as np
@@ -13,7 +11,7 @@ import torch
 from PIL import Image
 
 from composcope.errors import InputError
-from composcope.scenes import ColorCounts, Folder, LocationGrid, LocationList, Rules, Stream, prefetch, render, sample
+from composcope.scenes import ColorCounts, Folder, LocationGrid, LocationList, Rules, Stream, render, sample
 from composcope.scenes.export import Job, export
 
 
@@ -47,21 +45,6 @@ def test_a_batch_does_not_depend_on_how_it_is_cut_or_on_the_threads(data):
     numba.set_num_threads(1)
     assert same(data.batch(1000, 8), whole)
     numba.set_num_threads(before)
-
-
-def test_prefetched_batches_are_the_batches(data):
-    threads = threading.active_count()
-    batches = prefetch(data, 30, 4)
-    for start, batch in itertools.islice(zip(itertools.count(30, 4), batches, strict=False), 5):
-        assert same(batch, data.batch(start, 4))
-    batches.close()
-    assert threading.active_count() == threads
-
-
-def test_an_error_in_the_worker_comes_to_the_caller():
-    batches = prefetch(Stream(Rules((1, 2)), 8, ColorCounts(), "none"), 0, 2)
-    with pytest.raises(InputError, match="no label policy"):
-        next(batches)
 
 
 def test_images_are_the_rendered_scenes_and_conditions_what_they_show():

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+import numba
 import torch
 import torch.distributed as dist
 from jaxtyping import Float
@@ -77,8 +78,12 @@ def learning_rate(recipe: Recipe, t: int) -> float:
 
 
 def ahead(make: Callable[[int], Examples], starts: Iterable[int], depth: int = 2) -> Iterator[Examples]:
-    """make(start) for each start in order, `depth` of them in the making while the last one is used."""
-    with ThreadPoolExecutor(1) as pool:
+    """make(start) for each start in order, `depth` of them in the making while the last one is used.
+
+    How many cores to use is a setting of each thread: the worker takes over its caller's.
+    """
+    cores = torch.get_num_threads(), numba.get_num_threads()
+    with ThreadPoolExecutor(1, initializer=use, initargs=cores) as pool:
         pending: deque = deque()
         for start in starts:
             pending.append(pool.submit(make, start))
@@ -86,6 +91,11 @@ def ahead(make: Callable[[int], Examples], starts: Iterable[int], depth: int = 2
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+
+def use(torch_threads: int, numba_threads: int) -> None:
+    torch.set_num_threads(torch_threads)
+    numba.set_num_threads(numba_threads)
 
 
 @contextmanager

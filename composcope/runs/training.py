@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-import numba
 import numpy as np
 import torch
 from PIL.Image import Image
@@ -22,7 +21,7 @@ from composcope.diffusion.ema import Profile, gamma_of, reconstruct
 from composcope.diffusion.loss import Loss
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import train
+from composcope.diffusion.train import train, use
 from composcope.errors import InputError
 from composcope.files import locked, whole, write_text
 from composcope.nets.layers import renormalize
@@ -45,8 +44,7 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
     if device.startswith("cuda"):
         torch.cuda.set_device(device)  # not run here
     if config.threads:
-        torch.set_num_threads(config.threads)
-        numba.set_num_threads(config.threads)
+        use(config.threads, config.threads)
     with locked(folder) if rank == 0 else nullcontext():
         same_run(config, folder)
         for partial in folder.rglob(".*.part") if rank == 0 else ():

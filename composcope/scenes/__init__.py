@@ -10,10 +10,10 @@ from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, Object, Sc
 
 if TYPE_CHECKING:
     from composcope.scenes.condition import LABELS, PAPER_LOCATIONS, ColorCounts, LocationGrid, LocationList
-    from composcope.scenes.dataset import Batch, Folder, Stream, prefetch
+    from composcope.scenes.dataset import Batch, Folder, Stream
 
 __all__ = ["COLORS", "LABELS", "MATERIALS", "PAPER_LOCATIONS", "SHAPES", "SIZES", "Batch", "ColorCounts", "Folder"]
-__all__ += ["LocationGrid", "LocationList", "Object", "Rules", "Scene", "Stream", "layers", "load_clevr", "prefetch"]
+__all__ += ["LocationGrid", "LocationList", "Object", "Rules", "Scene", "Stream", "layers", "load_clevr"]
 __all__ += ["project", "render", "sample", "visible_pixels"]
 
 
@@ -21,5 +21,5 @@ def __getattr__(name: str) -> object:
     """What needs torch is imported when it is asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "dataset" if name in ("Batch", "Folder", "Stream", "prefetch") else "condition"
+    module = "dataset" if name in ("Batch", "Folder", "Stream") else "condition"
     return getattr(import_module(f"{__name__}.{module}"), name)

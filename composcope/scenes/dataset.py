@@ -4,16 +4,11 @@ Stream draws and renders scenes as they are needed; Folder reads images and scen
 `batch(start, count)`, a pure function, so that training stops and goes on at any index.
 """
 
-import queue
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
-import numba
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
@@ -36,13 +31,6 @@ class Batch:
     images: Float[Tensor, "batch 3 height width"]
     condition_sets: list[tuple]
     cond: Float[Tensor, "batch features"]
-
-
-@runtime_checkable
-class Dataset(Protocol):
-    """Images start .. start + count - 1 of an endless sequence, whatever was asked for before."""
-
-    def batch(self, start: int, count: int) -> Batch: ...
 
 
 @dataclass(frozen=True)
@@ -137,38 +125,3 @@ def opened(file: Path) -> Image.Image:
 def read_image(file: Path, size: tuple[int, int]) -> UInt8[np.ndarray, "height width 3"]:
     with opened(file) as image:
         return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BOX))
-
-
-def prefetch(data: Dataset, start: int, count: int, ahead: int = 4) -> Iterator[Batch]:
-    """Batches of `count` images from image `start` on, without end, made in a thread that stays `ahead` of the caller.
-
-    The thread renders on one core and lets go of the interpreter while it does; it ends with the iterator.
-    """
-    ready: queue.Queue[Batch | BaseException] = queue.Queue(ahead)
-    stop = threading.Event()
-    worker = threading.Thread(target=produce, args=(data, start, count, ready, stop), daemon=True)
-    worker.start()
-    try:
-        while True:
-            item = ready.get()
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stop.set()
-        worker.join()
-
-
-def produce(data: Dataset, start: int, count: int, ready: "queue.Queue", stop: threading.Event) -> None:
-    numba.set_num_threads(1)  # of this thread: the other cores are the training's
-    index = start
-    while not stop.is_set():
-        try:
-            item: Batch | BaseException = data.batch(index, count)
-        except BaseException as error:  # the caller's to handle, where it waits for the batch
-            item = error
-        index += count
-        while not stop.is_set():
-            with suppress(queue.Full):
-                ready.put(item, timeout=0.1)
-                break
