@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from composcope.errors import InputError
 
@@ -40,3 +41,12 @@ def locked(folder: str | Path) -> Iterator[None]:
         except OSError:
             raise InputError(f"{folder} is in use by another process; wait for it or choose another folder") from None
         yield
+
+
+def write_png(path: str | Path, picture: Any) -> None:
+    """A Pillow image or a Matplotlib figure."""
+    with whole(path) as partial:
+        if hasattr(picture, "savefig"):
+            picture.savefig(partial, format="png", dpi=130)
+        else:
+            picture.save(partial, "PNG")

@@ -51,4 +51,8 @@ def read(path: str | Path) -> list[Row]:
 def add(path: str | Path, rows: Iterable[Row]) -> None:
     """Add rows to a file; a row measured again replaces the one with its key, all others stay as they are."""
     merged = {row.key: row for row in [*read(path), *rows]}
-    write_text(path, "".join(json.dumps(asdict(row)) + "\n" for row in merged.values()))
+    write_text(path, jsonl(merged.values()))
+
+
+def jsonl(rows: Iterable[Row]) -> str:
+    return "".join(json.dumps(asdict(row)) + "\n" for row in rows)

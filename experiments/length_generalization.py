@@ -10,7 +10,7 @@ import tyro
 from PIL import Image
 
 from composcope.evaluation.length import read
-from composcope.files import whole
+from composcope.files import write_png
 from composcope.report.evaluation import curve
 from composcope.report.sheets import sheet
 from composcope.results import Row
@@ -37,10 +37,10 @@ def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs:
     """K_max of every run, the paper's beside; the share of exact images over K as a figure."""
     rows = [row for row in measured(preset, out, runs, num) if row.claim.startswith("length/")]
     final = [row for row in rows if row.setting.get("snapshot") == "final" and "intervention" not in row.setting]
-    with whole(out / preset / "results" / "evaluate-all" / "exact.png") as partial:
-        curve([row for row in final if row.claim == "length/exact"]).savefig(partial, format="png", dpi=150)
+    pictures = out / preset / "results" / "evaluate-all"
+    write_png(pictures / "exact.png", curve([row for row in final if row.claim == "length/exact"]))
     if figure := figure_1(out / preset / "results", min(num, 3)):
-        figure.save(out / preset / "results" / "evaluate-all" / "figure-1.png")
+        write_png(pictures / "figure-1.png", figure)
     for row in final:
         if row.claim == "length/k_max_paper":
             print(f"{row.run:12} K_max {row.value} [{row.low:.0f}, {row.high:.0f}]   the paper: {row.paper}")

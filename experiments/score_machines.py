@@ -17,7 +17,7 @@ from composcope.evaluation.detect import load as load_detector
 from composcope.evaluation.k_max import Error, is_right, k_max, paper_rule, strict_rule, wilson
 from composcope.evaluation.length import Judged, length, sampler
 from composcope.evaluation.oracle import Drawer
-from composcope.files import whole
+from composcope.files import write_png
 from composcope.report.evaluation import curve
 from composcope.report.sheets import sheet
 from composcope.results import Row, add
@@ -90,10 +90,8 @@ def pictures(folder: Path, judged: Mapping[str, Mapping[int, Judged]], rows: lis
     all_K = [one for of_name in judged.values() for one in of_name.values()]
     found = [[(f.x, f.y) for f in one.found[0]] for one in all_K]
     images, asked = np.stack([one.images[0] for one in all_K]), [one.asked[0] for one in all_K]
-    with whole(folder / "sheet.png") as partial:
-        sheet(images, asked, found, columns=len(all_K) // len(judged)).save(partial, "PNG")
-    with whole(folder / "exact.png") as partial:
-        curve(rows).savefig(partial, format="png", dpi=150)
+    write_png(folder / "sheet.png", sheet(images, asked, found, columns=len(all_K) // len(judged)))
+    write_png(folder / "exact.png", curve(rows))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels
 from composcope.evaluation.length import Judged, length, sampler
 from composcope.evaluation.oracle import Drawer
-from composcope.files import whole
+from composcope.files import write_png
 from composcope.locality.audit import audit
 from composcope.locality.intervention import LocalConditions, Nearest
 from composcope.report.page import Time
@@ -66,7 +66,7 @@ def main(args: Args) -> None:
     live = args.out / "live"
     (live / "rows.jsonl").unlink(missing_ok=True)
     with timed("scenes of 1 to 10 objects", took):
-        save(scenes_sheet(), args.out / "scenes.png")
+        write_png(args.out / "scenes.png", scenes_sheet())
     print(f"scenes with their labels: {args.out / 'scenes.png'}")
     for name in (*SHOWN, MACHINE):
         with timed(f"{name} drawn and counted", took):
@@ -101,7 +101,7 @@ def draw(name: str, args: Args, live: Path) -> None:
     judged = length(drawer, "paper", K_SHOWN, args.num, cell, seed=args.seed)
     found = {K: float(np.mean([outcome.found for outcome in one.outcomes])) for K, one in judged.items()}
     add(live / "rows.jsonl", [Row("live/found", name, mean, {"K": K, "num": args.num}) for K, mean in found.items()])
-    save(sheet_of(judged), live / name / "drawn.png")
+    write_png(live / name / "drawn.png", sheet_of(judged))
     print(f"{name:10} " + "  ".join(f"asked {K}: {mean:.1f} there" for K, mean in found.items()))
 
 
@@ -145,8 +145,3 @@ def look(name: str, folder: Path, seed: int, levels: int = 5, num: int = 2) -> N
     rows = [row_of(measured, name, {}, seed, model.config.objects[1]) for measured in found.rows]
     draw_locality(folder, model, found, rows, asked)
     print(f"{name:10} conditional locality {found.conditional_locality}, chance {found.chance:.2f}")
-
-
-def save(picture: Picture, path: Path) -> None:
-    with whole(path) as partial:
-        picture.save(partial, "PNG")

@@ -1,10 +1,9 @@
 """`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn, and say up to where it holds."""
 
 import hashlib
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -21,11 +20,11 @@ from composcope.evaluation.k_max import Error, k_max, paper_rule, strict_rule, u
 from composcope.evaluation.length import Judged, judge_folder, length, sampler
 from composcope.evaluation.oracle import MOST
 from composcope.evaluation.paper import K_MAX, NONE_ASKED
-from composcope.files import whole
+from composcope.files import write_png
 from composcope.locality.intervention import ComposedScores, Counted, LocalConditions, Nearest, Radius, Strongest
 from composcope.report.evaluation import curve, table, verdict
 from composcope.report.sheets import sheet
-from composcope.results import Row, add
+from composcope.results import Row, add, jsonl
 from composcope.runs import Model, load
 from composcope.runs.config import Config
 
@@ -119,7 +118,7 @@ def main(args: Args) -> None:
     console.print(table(rows, f"{subject.name}: {subject.how} conditions, {args.num} images for each K"), verdict(rows))
     console.print(f"rows: {args.out}   sheet, curve and images: {folder}", highlight=False)
     if args.json:
-        sys.stdout.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
+        sys.stdout.write(jsonl(rows))
 
 
 def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
@@ -234,10 +233,8 @@ def draw(folder: Path, judged: Mapping[int, Judged], rows: Sequence[Row], column
         rings = [[(f.x, f.y) for f in seen] for seen in one.found[:columns]]
         asked += places + [[]] * (columns - len(places))
         found += rings + [[]] * (columns - len(rings))
-    with whole(folder / "sheet.png") as partial:
-        sheet(images, asked, found, columns).save(partial, "PNG")
-    with whole(folder / "exact.png") as partial:
-        curve(rows).savefig(partial, format="png", dpi=150)
+    write_png(folder / "sheet.png", sheet(images, asked, found, columns))
+    write_png(folder / "exact.png", curve(rows))
 
 
 def padded(images: np.ndarray, count: int) -> np.ndarray:

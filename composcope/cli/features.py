@@ -1,10 +1,9 @@
 """`composcope features`: are concepts disentangled in a learned basis? Our colour model, and SDXL."""
 
 import hashlib
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +11,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 import tyro
-from matplotlib.figure import Figure
 
 from composcope.diffusion.sample import noise, noise_levels
 from composcope.errors import InputError
@@ -22,11 +20,11 @@ from composcope.features.measure import Levels, Probe
 from composcope.features.probe import Measured
 from composcope.features.profile import NOTHING, Study, composites
 from composcope.features.words import Words
-from composcope.files import locked, whole
+from composcope.files import locked, write_png
 from composcope.locality import influence, pixel_gradient
 from composcope.locality.profile import centred_square
 from composcope.report import features as figures
-from composcope.results import Row, add, read
+from composcope.results import Row, add, jsonl, read
 from composcope.runs import load
 from composcope.runs.model import find, weights_path
 from composcope.scenes import COLORS, PAPER_LOCATIONS
@@ -101,7 +99,7 @@ def main(args: Args) -> None:
     add(args.out, rows)
     print(f"rows: {args.out}   means and pictures: {args.out.with_suffix('')}", file=sys.stderr)
     if args.json:
-        sys.stdout.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
+        sys.stdout.write(jsonl(rows))
 
 
 def digest(*what: Any) -> str:
@@ -150,8 +148,8 @@ def of_run(args: Args) -> list[Row]:
     title = f"{name}; K_max {best.value} [{best.low}, {best.high}]" if best else name
     for level in RUN_STEPS:
         own = {key.partition("@")[0]: m for key, m in matrices.items() if key.endswith((f"@{level}", "pixel"))}
-        save(figures.matrices(own, list(asked), f"{title}; {level} noise"), folder / f"matrices-{level}.png")
-    save(figures.profile(rows), folder / "profile.png")
+        write_png(folder / f"matrices-{level}.png", figures.matrices(own, list(asked), f"{title}; {level} noise"))
+    write_png(folder / "profile.png", figures.profile(rows))
     return rows + ([Row("features/k_max", name, best.value, best.setting, None, best.low, best.high)] if best else [])
 
 
@@ -247,12 +245,12 @@ def places_of(args: Args, model: sdxl.SDXL, asked: prompts.Prompts, folder: Path
     )
     image = measure.read(stored[0], "image").numpy().astype(np.uint8)
     heard = text_locality.heard(influences, said, along)
-    save(figures.gradients(image, gradients.mean(0), list(levels.steps), along.pixels), folder / "places.png")
+    write_png(folder / "places.png", figures.gradients(image, gradients.mean(0), list(levels.steps), along.pixels))
     curves = [m for m in heard if m.claim == "influence"]
-    save(figures.words_over_time(rows_of(curves, "", {}, args.seed)), folder / "words.png")
+    write_png(folder / "words.png", figures.words_over_time(rows_of(curves, "", {}, args.seed)))
     chosen = [along.times.index(step) for step in levels.steps.values()]
     texts, sigmas = [word.text for word in said.all], [along.sigmas[i] for i in chosen]
-    save(figures.word_maps(influences.mean(0)[chosen], texts, sigmas), folder / "word_maps.png")
+    write_png(folder / "word_maps.png", figures.word_maps(influences.mean(0)[chosen], texts, sigmas))
     squares = text_locality.squares(gradients, along, centred_square)
     return [*squares, *heard, *text_locality.meant(influences, said, along)]
 
@@ -261,22 +259,17 @@ def draw_matrices(folder: Path, study: Study, matrices: Mapping[str, np.ndarray]
     """All layers at high noise; and, for few concepts, the parts of the U-Net beside the output spaces."""
     names = list(study.entries)
     layers = {key.partition("@")[0]: m for key, m in matrices.items() if key.endswith("@high") and "." in key}
-    save(figures.matrices(layers, names, f"{what} at high noise"), folder / f"{what}-layers.png")
+    write_png(folder / f"{what}-layers.png", figures.matrices(layers, names, f"{what} at high noise"))
     chosen = [names.index(n) for n in prompts.PAPER_CONCEPTS if n in names] or list(range(len(study.categories or ())))
     spaces = {key.partition("@")[0]: m for key, m in matrices.items() if key in (*OVERVIEW, "latent", "pixel")}
     few = {name: m[np.ix_(chosen, chosen)] for name, m in spaces.items()}
-    save(figures.matrices(few, [names[i] for i in chosen], f"{what} at high noise"), folder / f"{what}.png")
+    write_png(folder / f"{what}.png", figures.matrices(few, [names[i] for i in chosen], f"{what} at high noise"))
 
 
 def draw_features(folder: Path, rows: Sequence[Row]) -> None:
     hidden = [row for row in rows if "maps" not in row.setting]
-    save(figures.profile(hidden), folder / "profile.png")
-    save(figures.profile([row for row in rows if "maps" in row.setting]), folder / "profile-attention.png")
+    write_png(folder / "profile.png", figures.profile(hidden))
+    write_png(folder / "profile-attention.png", figures.profile([row for row in rows if "maps" in row.setting]))
     overview = [row for row in hidden if f"{row.setting.get('layer')}@{row.setting.get('level')}" in OVERVIEW]
     outputs = [row for row in hidden if row.setting.get("part") == "output"]
-    save(figures.spaces([*overview, *outputs]), folder / "spaces.png")
-
-
-def save(figure: Figure, path: Path) -> None:
-    with whole(path) as unfinished:
-        figure.savefig(unfinished, format="png", dpi=130)
+    write_png(folder / "spaces.png", figures.spaces([*overview, *outputs]))

@@ -1,7 +1,6 @@
 """`composcope locality`: what every pixel of a model's score looks at, in pixels and in conditions."""
 
 import hashlib
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -16,13 +15,13 @@ from matplotlib.figure import Figure
 
 from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
-from composcope.files import whole
+from composcope.files import whole, write_png
 from composcope.locality.audit import Audit, Level, Measured, cond_of, measure, places_of, states_at
 from composcope.locality.profile import spearman
 from composcope.progress import track
 from composcope.report.findings import shown
 from composcope.report.locality import curves, dots, heatmaps, scatter
-from composcope.results import Row, add, read
+from composcope.results import Row, add, jsonl, read
 from composcope.runs import Model, load
 from composcope.runs.data import Stored, images_of
 from composcope.runs.model import find, weights_path
@@ -76,7 +75,7 @@ def main(args: Args) -> None:
     add(args.out, rows)
     print(f"rows: {args.out}   maps and pictures: {args.out.with_suffix('')}", file=sys.stderr if args.json else None)
     if args.json:
-        sys.stdout.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
+        sys.stdout.write(jsonl(rows))
 
 
 def measured(args: Args) -> list[Row]:
@@ -164,13 +163,8 @@ def draw(folder: Path, model: Model, report: Audit, rows: Sequence[Row], places:
         np.stack([getattr(l, name).mean(0) for l in levels]) for name in ("gradients", "influences")
     )
     sigmas = [level.sigma for level in levels]
-    save(heatmaps(sigmas, images, gradients, influences, report.pixels, places), folder / "heatmaps.png")
-    save(curves(rows), folder / "curves.png")
-
-
-def save(figure: Figure, path: Path) -> None:
-    with whole(path) as partial:
-        figure.savefig(partial, format="png", dpi=130)
+    write_png(folder / "heatmaps.png", heatmaps(sigmas, images, gradients, influences, report.pixels, places))
+    write_png(folder / "curves.png", curves(rows))
 
 
 def scattered(args: Args) -> list[Row]:
@@ -182,7 +176,7 @@ def scattered(args: Args) -> list[Row]:
         if (found := scatter_of(known, rule)) is None:
             raise InputError(f"{folder} has both K_max and conditional locality of too few models; a scatter needs 3")
         row, figure = found
-        save(figure, args.out.with_suffix("") / f"scatter-{rule}.png")
+        write_png(args.out.with_suffix("") / f"scatter-{rule}.png", figure)
         words = f"by the {rule} rule {shown(row)}, {row.setting['dots']} dots"
         print(f"Spearman correlation of K_max gain and conditional locality: {words}", file=sys.stderr)
         rows.append(row)

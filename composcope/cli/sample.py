@@ -8,7 +8,7 @@ import tyro
 
 from composcope.diffusion.sample import Churn, noise_levels, sample
 from composcope.errors import InputError
-from composcope.files import whole
+from composcope.files import write_png
 from composcope.report.sheets import sheet
 from composcope.runs.model import Model, load
 
@@ -69,6 +69,5 @@ def main(args: Args) -> None:
     levels = noise_levels(args.steps)
     x = sample(model, seeds, model.shape, cond, levels, solver, churn, args.batch, what="sampling")
     dots = [conditions if args.locations else []] * args.n
-    with whole(args.out) as partial:
-        sheet(model.pixels.decode(x), dots).save(partial, "png")
+    write_png(args.out, sheet(model.pixels.decode(x), dots))
     print(args.out)

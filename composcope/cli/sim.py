@@ -1,5 +1,6 @@
 """`composcope sim`: Structured Identity Mapping: its claims, how often Swing-by is seen, circles drawn by diffusion."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,17 +9,17 @@ from rich.console import Console
 from torch import Tensor
 from torch.func import functional_call
 
-from composcope.cli.theory import print_json, run
+from composcope.cli.theory import run
 from composcope.diffusion.denoiser import Precond
 from composcope.diffusion.ema import Weights
 from composcope.diffusion.loss import Loss
 from composcope.diffusion.train import Recipe, train
-from composcope.files import locked, whole
+from composcope.evaluation.k_max import wilson
+from composcope.files import locked, write_png
 from composcope.nets import UncertaintyHead, UNet, renormalize
 from composcope.report.theory import circles as figure
-from composcope.results import Row, add, read
+from composcope.results import Row, add, jsonl, read
 from composcope.theory.circles import HELD_OUT, TRAINED, Circles
-from composcope.theory.sim import wilson
 from composcope.theory.swing_by import STUDIES
 
 DRAWS = 32  # images for each combination and moment, as in the paper
@@ -59,10 +60,9 @@ def main(args: Args) -> None:
     with locked(folder):
         learn(args, name, folder)
     rows = [row for row in read(args.out) if row.run == name]
-    with whole(picture) as partial:
-        figure(rows).savefig(partial, format="png", dpi=130)
+    write_png(picture, figure(rows))
     if args.json:
-        print_json(rows)
+        sys.stdout.write(jsonl(rows))
     else:
         Console().print(f"rows: {args.out}; figure: {picture}")
 
@@ -86,7 +86,7 @@ def learn(args: Args, name: str, folder: Path) -> None:
             right = data.right(denoiser, asked, DRAWS).sum(0).tolist()
             for concept, hits in zip(("colour", "size"), right, strict=True):
                 setting = {"step": step, "asked": list(asked), "concept": concept, "trained": asked in TRAINED}
-                low, high = wilson(hits, DRAWS)
+                low, high = map(float, wilson(hits / DRAWS, DRAWS))
                 rows.append(Row("circles/accuracy", name, hits / DRAWS, setting, args.seed, low, high))
         add(args.out, rows)
 

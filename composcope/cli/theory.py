@@ -1,18 +1,18 @@
 """`composcope theory`: the paper's claims on distributions small enough to compute, as a table and as figures."""
 
-import json
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
 from composcope.errors import InputError
-from composcope.files import whole
+from composcope.files import write_png
 from composcope.progress import track
 from composcope.report.theory import FIGURES, table
-from composcope.results import Row, add
+from composcope.results import Row, add, jsonl
 from composcope.theory.claim import Claim, Study
 from composcope.theory.claims import STUDIES
 
@@ -49,16 +49,11 @@ def run(what: str, studies: Mapping[str, Callable[[], Study]], only: tuple[str, 
         add(out, found)
         rows += found
         if name in FIGURES:
-            with whole(out.with_name(f"{what}_{name}.png")) as partial:
-                FIGURES[name](study.curves).savefig(partial, format="png", dpi=130)
+            write_png(out.with_name(f"{what}_{name}.png"), FIGURES[name](study.curves))
     if as_json:
-        print_json(rows)
+        sys.stdout.write(jsonl(rows))
     else:
         Console().print(table(rows), f"rows: {out}; figures: {out.with_name(what)}_*.png")
-
-
-def print_json(rows: list[Row]) -> None:
-    print("\n".join(json.dumps(asdict(row)) for row in rows))
 
 
 def to_row(claim: Claim) -> Row:

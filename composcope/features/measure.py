@@ -141,11 +141,6 @@ def make_all(
         once(path, make)
 
 
-def keys(path: Path) -> list[str]:
-    with safe_open(path, "pt") as file:
-        return list(file.keys())
-
-
 def read(path: Path, key: str) -> Tensor:
     """One tensor of a file; the others are not read."""
     try:

@@ -9,7 +9,7 @@ groups that share their seeds across concepts; with a group mean delta_ia = mu_i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,8 +21,7 @@ from composcope.errors import InputError
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A number and its 95 % bootstrap interval over groups of samples."""
 
     value: float

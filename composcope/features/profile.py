@@ -77,7 +77,7 @@ def told(summary: probe.Similarity, setting: dict) -> Iterator[Measured]:
     for claim in ("between", "within", "ratio", "gap"):
         value = getattr(summary, claim)
         if value is not None:
-            yield Measured(claim, setting, value.value, value.low, value.high)
+            yield Measured(claim, setting, *value)
 
 
 def composites(
@@ -96,7 +96,6 @@ def composites(
                 ("composite", line[:, order.index(part)]),
                 ("composite_others", line[:, others].mean(1)),
             ):
-                value = probe.interval(values)
                 setting = {"composite": composite.name, "part": part, "level": "high"}
-                found.append(Measured(claim, setting, value.value, value.low, value.high))
+                found.append(Measured(claim, setting, *probe.interval(values)))
     return found

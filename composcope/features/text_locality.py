@@ -68,8 +68,7 @@ def maps(
 
 
 def measured(claim: str, setting: dict, resampled: Float[np.ndarray, " one_and_resamples"]) -> Measured:
-    found = interval(resampled)
-    return Measured(claim, setting, found.value, found.low, found.high)
+    return Measured(claim, setting, *interval(resampled))
 
 
 def squares(gradients: Float[np.ndarray, "seed level place h w"], along: Walk, square: Callable) -> list[Measured]:

@@ -106,14 +106,6 @@ def renormalize(module: nn.Module) -> None:
             layer.weight.copy_(normalize(layer.weight))
 
 
-def halve(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels h w"]:
-    return F.avg_pool2d(x, 2)
-
-
-def double(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels h w"]:
-    return F.interpolate(x, scale_factor=2, mode="nearest")
-
-
 def cosine_attention(qkv: Float[Tensor, "batch qkv height width"], heads: int) -> Float[Tensor, "batch c height width"]:
     """Self-attention of pixels whose queries, keys and values have unit magnitude (EDM2, section 2.3 and appendix B.3).
 

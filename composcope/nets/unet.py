@@ -10,7 +10,7 @@ hint of place, otherwise take several times as long to learn where a label point
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -26,15 +26,13 @@ from composcope.nets.layers import (
     balance,
     cosine_attention,
     crop,
-    double,
-    halve,
     mp_cat,
     mp_silu,
     mp_sum,
     normalize,
 )
 
-RESAMPLE: dict[str, Callable[[Tensor], Tensor]] = {"keep": nn.Identity(), "down": halve, "up": double}
+RESAMPLE: dict[str, nn.Module] = {"keep": nn.Identity(), "down": nn.AvgPool2d(2), "up": nn.Upsample(scale_factor=2)}
 
 
 class Block(nn.Module):

@@ -10,9 +10,9 @@ from jaxtyping import Float, UInt8
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from composcope.report.locality import COLORS, band
 from composcope.results import Row
 
-COLORS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown", "tab:pink", "tab:cyan")
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
 
 
@@ -44,7 +44,7 @@ def profile(rows: Sequence[Row]) -> Figure:
     for panel, claim in zip(figure.subplots(1, len(claims), squeeze=False)[0], claims, strict=True):
         own = [row for row in rows if row.claim == f"features/{claim}" and "index" in row.setting]
         for level, color in LEVELS.items():
-            over_layers(panel, [row for row in own if row.setting["level"] == level], level, color)
+            band(panel, [row for row in own if row.setting["level"] == level], level, color, along="index")
         outputs = [row for row in rows if row.claim == f"features/{claim}" and row.setting.get("part") == "output"]
         for row, style in zip(outputs, (":", "--"), strict=False):
             panel.axhline(float(row.value or 0), color="gray", ls=style, lw=1, label=str(row.setting["layer"]))
@@ -63,14 +63,6 @@ def bound(panel: Axes, rows: Sequence[Row]) -> None:
         first = min(row.setting["index"] for row in rows if row.setting["part"] == part)
         panel.axvline(first - 0.5, color="lightgray", lw=0.8, zorder=0)
         panel.text(first - 0.4, 1.0, part, fontsize=7, color="gray", transform=panel.get_xaxis_transform(), va="bottom")
-
-
-def over_layers(panel: Axes, rows: Sequence[Row], label: str, color: str) -> None:
-    own = sorted(rows, key=lambda row: row.setting["index"])
-    at, value = [row.setting["index"] for row in own], [float(row.value or 0) for row in own]
-    panel.plot(at, value, marker="o", ms=3, lw=1.2, color=color, label=label)
-    ends = np.array([[row.low, row.high] for row in own], dtype=float).reshape(-1, 2).T
-    panel.fill_between(at, *ends, color=color, alpha=0.15, lw=0)
 
 
 def spaces(rows: Sequence[Row]) -> Figure:
@@ -124,10 +116,7 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
     for panel, place in zip(panels, places, strict=True):
         own = [row for row in rows if tuple(row.setting["place"]) == place]
         for index, word in enumerate(dict.fromkeys(row.setting["word"] for row in own)):
-            line = sorted((r for r in own if r.setting["word"] == word), key=lambda r: r.setting["sigma"])
-            at, color = [row.setting["sigma"] for row in line], COLORS[index % len(COLORS)]
-            panel.plot(at, [row.value for row in line], marker="o", ms=2.5, lw=1.2, label=word, color=color)
-            panel.fill_between(at, [r.low for r in line], [r.high for r in line], color=color, alpha=0.12, lw=0)
+            band(panel, [row for row in own if row.setting["word"] == word], word, COLORS[index % len(COLORS)])
         panel.set(xscale="log", xlabel="$\\sigma$", title=f"place (u, v) = {place}")
         panel.invert_xaxis()
     panels[0].set_ylabel("influence $I_k$")

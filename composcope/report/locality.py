@@ -96,12 +96,12 @@ def lines(panel: Axes, rows: Sequence[Row], by: str, colors: Sequence[str]) -> N
     panel.set(xscale="log", xlabel="$\\sigma$")
 
 
-def band(panel: Axes, rows: Sequence[Row], label: str, color: str) -> None:
-    """A line over noise levels with its 95 % interval."""
-    own = sorted((row for row in rows if row.value is not None), key=lambda row: row.setting["sigma"])
-    sigma, (value, low, high) = [row.setting["sigma"] for row in own], np.array([edges(row) for row in own]).T
-    panel.plot(sigma, value, marker="o", ms=2.5, lw=1.2, label=label, color=color)
-    panel.fill_between(sigma, low, high, color=color, alpha=0.15, lw=0)
+def band(panel: Axes, rows: Sequence[Row], label: str, color: str, along: str = "sigma") -> None:
+    """A line over noise levels, or another setting, with its 95 % interval."""
+    own = sorted((row for row in rows if row.value is not None), key=lambda row: row.setting[along])
+    at, (value, low, high) = [row.setting[along] for row in own], np.array([edges(row) for row in own]).reshape(-1, 3).T
+    panel.plot(at, value, marker="o", ms=2.5, lw=1.2, label=label, color=color)
+    panel.fill_between(at, low, high, color=color, alpha=0.15, lw=0)
 
 
 @dataclass(frozen=True)

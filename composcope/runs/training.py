@@ -23,7 +23,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.diffusion.train import train, use
 from composcope.errors import InputError
-from composcope.files import locked, whole, write_text
+from composcope.files import locked, write_png, write_text
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, examples_of, images_of, measured
@@ -63,8 +63,7 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
 
         def draw(step: int, weights: Mapping[str, Tensor]) -> None:
             if sheet:
-                with whole(folder / "samples" / f"{step:09d}.png") as partial:
-                    samples(model, weights, sheet).save(partial, "png")
+                write_png(folder / "samples" / f"{step:09d}.png", samples(model, weights, sheet))
 
         train(model, Loss(model.denoiser), make, config.recipe, folder, renormalize, keep, draw, device)
 

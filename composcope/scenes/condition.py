@@ -54,13 +54,13 @@ class SumOfParts(ABC):
     @abstractmethod
     def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]: ...
 
-    @abstractmethod
     def of(self, scene: Scene | Seen) -> tuple:
-        """The condition set of all objects of a scene."""
+        """The condition set of all objects of a scene: their locations, where the conditioner asks for nothing else."""
+        return scene.places
 
-    @abstractmethod
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
-        """The parts that `cond` is the sum of, one a condition."""
+        """The parts that `cond` is the sum of, one a condition; counts are sums of one-hot rows."""
+        return torch.eye(len(cond), dtype=cond.dtype, device=cond.device).repeat_interleave(cond.long(), 0)
 
     @abstractmethod
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
@@ -93,12 +93,6 @@ class LocationGrid(SumOfParts):
         cell = np.minimum([v * self.grid_size, u * self.grid_size], self.grid_size - 1).astype(int)
         return one_hot(cell[0] * self.grid_size + cell[1], self.features)
 
-    def of(self, scene: Scene | Seen) -> tuple:
-        return scene.places
-
-    def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
-        return units(cond)
-
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The centre of each part's cell."""
         cell = parts.argmax(1)
@@ -129,9 +123,6 @@ class LocationList(SumOfParts):
         parts[range(len(where)), slot[: len(where)]] = np.insert(where, 0, 1, axis=1)
         return parts.reshape(-1, self.features)
 
-    def of(self, scene: Scene | Seen) -> tuple:
-        return scene.places
-
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
         slots = torch.eye(self.slots, dtype=cond.dtype, device=cond.device)
         return slots[cond[::3] > 0].repeat_interleave(3, 1) * cond
@@ -157,9 +148,6 @@ class ColorCounts(SumOfParts):
     def of(self, scene: Scene | Seen) -> tuple:
         return tuple(o.color for o in scene.objects)
 
-    def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
-        return units(cond)
-
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         raise InputError("a colour condition has no place in the image")
 
@@ -174,8 +162,3 @@ def checked(locations: Sequence) -> Float[np.ndarray, "conditions 2"]:
 
 def one_hot(index: np.ndarray, features: int) -> Float[np.ndarray, "conditions features"]:
     return (index[:, None] == np.arange(features)).astype(np.float32)
-
-
-def units(counts: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
-    """A vector of counts as one-hot rows, a count of two as two of them."""
-    return torch.eye(len(counts), dtype=counts.dtype, device=counts.device).repeat_interleave(counts.long(), 0)

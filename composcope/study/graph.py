@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -71,7 +71,6 @@ class ClusterJob:
     """A submitit job; not run on a real cluster here, its local executor is what the tests run."""
 
     job: object
-    cancelled: bool = field(default=False)
 
     def poll(self) -> int | None:
         if not self.job.done():  # type: ignore[attr-defined]

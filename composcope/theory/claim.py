@@ -8,9 +8,8 @@ A study measures claims that belong together and keeps the curves its figure is 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from scipy.stats import binomtest
 from torch import Tensor
-
-from composcope.theory.sim import wilson
 
 Rule = Literal["=", "<=", ">="]
 
@@ -44,8 +43,8 @@ class Study:
 
 def frequency(name: str, says: str, predicted: float, hits: Tensor, rule: Rule = "=") -> Claim:
     """A share of trials with its Wilson interval."""
-    low, high = wilson(int(hits.sum()), len(hits))
-    return Claim(name, says, predicted, hits.double().mean().item(), 0.0, rule, low, high)
+    ends = binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
+    return Claim(name, says, predicted, hits.double().mean().item(), 0.0, rule, float(ends.low), float(ends.high))
 
 
 def average(name: str, says: str, predicted: float, values: Tensor, tolerance: float, rule: Rule = "=") -> Claim:

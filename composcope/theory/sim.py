@@ -169,11 +169,3 @@ def learned_at(outputs: Float[Tensor, "records seeds d"], concepts: Concepts) ->
     far = (outputs[..., :s] / concepts.xhat[:s] - 1).abs() > 0.2
     index = torch.arange(1, len(outputs) + 1, dtype=torch.float64)[:, None, None]
     return (far * index).amax(0)
-
-
-def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a frequency (Wilson 1927)."""
-    share = successes / trials
-    centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
-    half = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
-    return max(0.0, centre - half), min(1.0, centre + half)
