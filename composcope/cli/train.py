@@ -61,6 +61,12 @@ class Args:
     """Standard deviation of ln sigma in training."""
     width: int | None = None
     """Channels of the network at the highest resolution."""
+    mult: tuple[int, ...] | None = None
+    """Channels of each level, in widths."""
+    blocks: int | None = None
+    """Residual blocks of each level."""
+    attention: tuple[int, ...] | None = None
+    """Sides of the (folded) image at which blocks attend."""
     emb: int | None = None
     """Channels of the embedding of noise level and label, in widths."""
     grid_size: int | None = None
