@@ -10,6 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+# The shapes of the contract, denoiser(x, sigma, cond) -> x0.
+X = Float[Tensor, "batch channel height width"]
+Sigmas = Float[Tensor, " batch"]
+Cond = Float[Tensor, "batch features"] | None
 Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour name, a word
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
 
@@ -18,12 +22,7 @@ ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
 class Denoiser(Protocol):
     """Anything that takes the noise off: a trained network, an exact mixture, a wrapper around either, SDXL."""
 
-    def __call__(
-        self,
-        x: Float[Tensor, "batch channel height width"],
-        sigma: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None,
-    ) -> Float[Tensor, "batch channel height width"]: ...
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
 
 @runtime_checkable
@@ -64,12 +63,7 @@ class Precond(nn.Module):
         self.net, self.uncertainty = net, uncertainty
         self.register_buffer("sigma_data", torch.tensor(float(sigma_data)))
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch channel height width"],
-        sigma: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None,
-    ) -> Float[Tensor, "batch channel height width"]:
+    def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         s, sd = sigma[:, None, None, None], self.sigma_data
         c_skip = sd**2 / (s**2 + sd**2)
         c_out = s * sd / (s**2 + sd**2).sqrt()

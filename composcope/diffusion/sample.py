@@ -11,12 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Denoiser
+from composcope.diffusion.denoiser import Cond, Denoiser, X
 from composcope.progress import track
 
 Levels = Float[Tensor, " levels"]
-Batch = Float[Tensor, "batch channel height width"]
-Cond = Float[Tensor, "batch features"] | None
 
 
 def noise_levels(steps: int = 32, sigma_min: float = 0.002, sigma_max: float = 80.0, rho: float = 7.0) -> Levels:
@@ -31,12 +29,12 @@ def noise(seeds: Sequence[int], shape: Sequence[int]) -> Float[Tensor, "batch ch
     return torch.stack([torch.randn(tuple(shape), generator=torch.Generator().manual_seed(seed)) for seed in seeds])
 
 
-def slope(denoiser: Denoiser, x: Batch, sigma: Float[Tensor, ""], cond: Cond) -> Batch:
+def slope(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> X:
     """dx / dsigma at one noise level for the whole batch."""
     return (x - denoiser(x, sigma.expand(len(x)), cond)) / sigma
 
 
-def euler(denoiser: Denoiser, x: Batch, cond: Cond, sigmas: Levels) -> Batch:
+def euler(denoiser: Denoiser, x: X, cond: Cond, sigmas: Levels) -> X:
     """First order, one call a step; x is unit noise."""
     x = x * sigmas[0]
     for sigma, lower in pairwise(sigmas):
@@ -44,7 +42,7 @@ def euler(denoiser: Denoiser, x: Batch, cond: Cond, sigmas: Levels) -> Batch:
     return x
 
 
-def heun(denoiser: Denoiser, x: Batch, cond: Cond, sigmas: Levels) -> Batch:
+def heun(denoiser: Denoiser, x: X, cond: Cond, sigmas: Levels) -> X:
     """Second order, two calls a step but the last (EDM, algorithm 1); x is unit noise."""
     x = x * sigmas[0]
     for sigma, lower in pairwise(sigmas):
@@ -52,7 +50,7 @@ def heun(denoiser: Denoiser, x: Batch, cond: Cond, sigmas: Levels) -> Batch:
     return x
 
 
-def heun_step(denoiser: Denoiser, x: Batch, cond: Cond, sigma: Float[Tensor, ""], lower: Float[Tensor, ""]) -> Batch:
+def heun_step(denoiser: Denoiser, x: X, cond: Cond, sigma: Float[Tensor, ""], lower: Float[Tensor, ""]) -> X:
     first = slope(denoiser, x, sigma, cond)
     ahead = x + (lower - sigma) * first
     if lower == 0:
@@ -71,8 +69,8 @@ class Churn:
 
 
 def stochastic(
-    denoiser: Denoiser, x: Batch, cond: Cond, sigmas: Levels, churn: Churn, generators: Sequence[torch.Generator]
-) -> Batch:
+    denoiser: Denoiser, x: X, cond: Cond, sigmas: Levels, churn: Churn, generators: Sequence[torch.Generator]
+) -> X:
     """Heun's steps from a slightly higher level, reached with fresh noise of each image's own (EDM, algorithm 2)."""
     x = x * sigmas[0]
     gamma = min(churn.S_churn / (len(sigmas) - 1), 2**0.5 - 1)

@@ -22,14 +22,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from composcope.diffusion.denoiser import Denoiser
+from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, X
 from composcope.errors import InputError
 from composcope.features.capture import Means, Read, capture, output, pooled
 from composcope.files import whole
 from composcope.progress import track
-
-Images = Float[Tensor, "batch channel height width"]
-Cond = Float[Tensor, "batch features"] | None
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Guided:
     denoiser: Denoiser
     scale: float
 
-    def __call__(self, x: Images, sigma: Float[Tensor, " batch"], cond: Cond) -> Images:
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         asked = self.denoiser(x, sigma, cond)
         if self.scale == 1:
             return asked
@@ -64,9 +61,7 @@ class Guided:
         return nothing + self.scale * (asked - nothing)
 
 
-def walk(
-    denoiser: Denoiser, x: Images, sigmas: Float[Tensor, " levels"], cond: Cond
-) -> Iterator[tuple[Tensor, Images]]:
+def walk(denoiser: Denoiser, x: X, sigmas: Float[Tensor, " levels"], cond: Cond) -> Iterator[tuple[Tensor, X]]:
     """(sigma, x) at every level from a noisy x down, by Euler steps of the probability flow (EDM, equation 1)."""
     for sigma, lower in pairwise(sigmas.to(x)):
         yield sigma, x
@@ -79,10 +74,10 @@ def means(
     denoiser: Denoiser,
     network: nn.Module,
     probes: Sequence[Probe],
-    x: Images,
+    x: X,
     cond: Cond,
     levels: Levels,
-    outputs: Mapping[str, Callable[[Images], Images]],
+    outputs: Mapping[str, Callable[[X], X]],
     grid: int,
     scale: float = 1.0,
 ) -> dict[str, Tensor]:

@@ -25,6 +25,7 @@ from jaxtyping import Float, UInt8
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from composcope.diffusion.denoiser import Cond, Sigmas, X
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise
 from composcope.errors import InputError
@@ -34,7 +35,6 @@ from composcope.features.words import words
 BASE = "stabilityai/stable-diffusion-xl-base-1.0"
 SHIPPED = Path(__file__).parents[1] / "models"
 PARTS = ("down", "mid", "up")
-Latents = Float[Tensor, "batch channel height width"]
 
 
 def quiet() -> None:
@@ -141,9 +141,7 @@ class SDXL:
         log = self.table.log()
         return low + ((sigma.log() - log[low]) / (log[low + 1] - log[low])).clamp(0, 1)
 
-    def __call__(
-        self, x: Latents, sigma: Float[Tensor, " batch"], cond: Float[Tensor, "batch features"] | None
-    ) -> Latents:
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         """x0; cond None is SDXL's own notion of nothing asked."""
         cond = self.nothing.expand(len(x), -1) if cond is None else cond
         dtype, (tokens, width, pooled) = self.unet.dtype, self.widths
@@ -189,16 +187,16 @@ class SDXL:
         self.scheduler.set_timesteps(steps)
         return self.scheduler.sigmas.clone()
 
-    def start(self, seeds: Sequence[int], steps: int) -> Latents:
+    def start(self, seeds: Sequence[int], steps: int) -> X:
         """Where the scheduler begins; each latent from its own seed."""
         self.scheduler.set_timesteps(steps)
         return noise(seeds, self.shape).to(self.device) * float(self.scheduler.init_noise_sigma)
 
     @torch.no_grad()
-    def decode(self, x: Latents) -> UInt8[np.ndarray, "batch rows columns 3"]:
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
         return np.concatenate([self._decode(one) for one in x.split(1)])
 
-    def _decode(self, x: Latents) -> UInt8[np.ndarray, "batch rows columns 3"]:
+    def _decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
         if self.constants is not None:
             fold = math.isqrt(x.shape[1] // 3)
             pixels = Pixels(self.constants["centre"], float(self.constants["scale"]))

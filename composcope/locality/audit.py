@@ -16,11 +16,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser
+from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, X
 from composcope.diffusion.sample import noise, noise_levels
 from composcope.errors import InputError
 from composcope.locality.influence import influences, noised, trajectory
-from composcope.locality.jacobian import Images, Pixel, levels, pixel_gradients
+from composcope.locality.jacobian import Pixel, levels, pixel_gradients
 from composcope.locality.profile import (
     GRID,
     RADIUS,
@@ -120,7 +120,7 @@ class Audit:
 
 def audit(
     denoiser: Denoiser,
-    images: Images,
+    images: X,
     condition_sets: Sequence[ConditionSet] | None = None,
     conditioner: Conditioner | None = None,
     sigmas: Sequence[float] | None = None,
@@ -148,7 +148,7 @@ def audit(
 
 def measure(
     denoiser: Denoiser,
-    x: Images,
+    x: X,
     sigma: float,
     pixels: Sequence[Pixel],
     conditioner: Conditioner | None,
@@ -170,7 +170,7 @@ def measure(
 
 
 def states_at(
-    denoiser: Denoiser, images: Images, sigmas: Float[Tensor, " levels"], cond: Tensor | None, states: States, seed: int
+    denoiser: Denoiser, images: X, sigmas: Float[Tensor, " levels"], cond: Tensor | None, states: States, seed: int
 ) -> Float[Tensor, "levels batch channel height width"]:
     """The noisy images at each level; image i has the noise of seed + i."""
     seeds = range(seed, seed + len(images))
@@ -180,7 +180,7 @@ def states_at(
 
 
 def cond_of(
-    conditioner: Conditioner | None, condition_sets: Sequence[ConditionSet], x: Images, seed: int
+    conditioner: Conditioner | None, condition_sets: Sequence[ConditionSet], x: X, seed: int
 ) -> Float[Tensor, "batch features"] | None:
     return None if conditioner is None else conditioner(condition_sets, seed).to(x)
 

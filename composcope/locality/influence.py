@@ -12,13 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser
+from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Denoiser, X
 from composcope.diffusion.sample import heun_step, noise
-from composcope.locality.jacobian import Cond, Images, Sigma, levels
+from composcope.locality.jacobian import Sigma, levels
 
 
 def influence(
-    denoiser: Denoiser, x: Images, sigma: Sigma, conditioner: Conditioner, condition_set: ConditionSet, seed: int = 0
+    denoiser: Denoiser, x: X, sigma: Sigma, conditioner: Conditioner, condition_set: ConditionSet, seed: int = 0
 ) -> Float[Tensor, "condition height width"]:
     """Equation 10 for every condition of the set, averaged over the batch; image i is asked with seed + i."""
     return torch.stack(influences(denoiser, x, sigma, conditioner, [condition_set] * len(x), seed)).mean(0)
@@ -27,7 +27,7 @@ def influence(
 @torch.no_grad()
 def influences(
     denoiser: Denoiser,
-    x: Images,
+    x: X,
     sigma: Sigma,
     conditioner: Conditioner,
     condition_sets: Sequence[ConditionSet],
@@ -40,14 +40,14 @@ def influences(
     return [(own[:1] - own[1:]).norm(dim=1) for own in x0.split([len(c) for c in conds])]
 
 
-def noised(images: Images, sigma: float, seeds: Sequence[int]) -> Images:
+def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
     """Clean x with noise of level sigma: what the denoiser is trained on. Image i gets the noise of seeds[i]."""
     return images + sigma * noise(seeds, images.shape[1:]).to(images)
 
 
 @torch.no_grad()
 def trajectory(
-    denoiser: Denoiser, start: Images, sigmas: Float[Tensor, " levels"], cond: Cond, substeps: int = 4
+    denoiser: Denoiser, start: X, sigmas: Float[Tensor, " levels"], cond: Cond, substeps: int = 4
 ) -> Float[Tensor, "levels batch channel height width"]:
     """The model's own states at each of `sigmas` (falling, none 0), from unit noise, with Heun steps between them."""
     x = start * sigmas[0]

@@ -14,10 +14,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Denoiser, SplitConditioner
-from composcope.locality.jacobian import Cond, Images
+from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, SplitConditioner, X
 
-Sigmas = Float[Tensor, " batch"]
 Radius = float | Callable[[float], float]  # in cells; or a function of the noise level
 Subsets = Bool[Tensor, "subset condition"]
 Weights = Float[Tensor, "subset height width"]
@@ -153,7 +151,7 @@ class LocalConditions:
         self.denoiser, self.conditioner, self.rows = denoiser, conditioner, rows
         self.neighbourhoods = neighbourhoods or Nearest()
 
-    def __call__(self, x: Images, sigma: Sigmas, cond: Cond) -> Images:
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         if cond is None:
             return self.denoiser(x, sigma, cond)
         size = (x.shape[2], x.shape[3])
@@ -196,7 +194,7 @@ class LocalPixels:
         self.denoiser, self.radius, self.grid, self.fill = denoiser, radius, grid, fill
         self.mean, self.seed, self.rows = mean, seed, rows
 
-    def __call__(self, x: Images, sigma: Sigmas, cond: Cond) -> Images:
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         cell, seen = self.masks(x)
         fill = torch.full_like(x, self.mean)
         if self.fill == "noise":
@@ -210,7 +208,7 @@ class LocalPixels:
             x0 = x0.index_add(0, image, part * cell[mask, None])
         return x0
 
-    def masks(self, x: Images) -> tuple[Bool[Tensor, "cell height width"], Bool[Tensor, "cell height width"]]:
+    def masks(self, x: X) -> tuple[Bool[Tensor, "cell height width"], Bool[Tensor, "cell height width"]]:
         """For each cell, its own pixels and the pixels it sees."""
         row, column = (torch.arange(side, device=x.device) * self.grid // side for side in x.shape[2:])
         i, j = torch.cartesian_prod(torch.arange(self.grid), torch.arange(self.grid)).to(x.device).T[..., None, None]
@@ -224,13 +222,13 @@ class Counted:
     def __init__(self, denoiser: Denoiser):
         self.denoiser, self.evaluations = denoiser, 0
 
-    def __call__(self, x: Images, sigma: Sigmas, cond: Cond) -> Images:
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         self.evaluations += len(x)
         return self.denoiser(x, sigma, cond)
 
 
 def in_turns(
-    denoiser: Denoiser, x: Images, sigma: Sigmas, image: Tensor, cond: Tensor, rows: int
+    denoiser: Denoiser, x: X, sigma: Sigmas, image: Tensor, cond: Tensor, rows: int
 ) -> Float[Tensor, "pass channel height width"]:
     """denoiser(x[image], sigma[image], cond), at most `rows` at a time."""
     turns = zip(image.split(rows), cond.split(rows), strict=True)

@@ -13,29 +13,27 @@ from torch import Tensor
 from torch.func import jvp, vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from composcope.diffusion.denoiser import Denoiser
+from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, X
 from composcope.errors import InputError
 
-Images = Float[Tensor, "batch channel height width"]
 Sigma = float | Float[Tensor, " batch"]
-Cond = Float[Tensor, "batch features"] | None
 Pixel = tuple[int, int]  # (y, x): row and column
 
 
-def levels(sigma: Sigma, x: Images) -> Float[Tensor, " batch"]:
+def levels(sigma: Sigma, x: X) -> Sigmas:
     """One noise level an image, as the contract asks."""
     return torch.as_tensor(sigma, dtype=x.dtype, device=x.device).expand(len(x))
 
 
 def pixel_gradient(
-    denoiser: Denoiser, x: Images, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel], memory: int = 2**28
+    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel], memory: int = 2**28
 ) -> Float[Tensor, "pixel height width"]:
     """Equation 9 at each of `pixels`; see `pixel_gradients` for `memory`."""
     return pixel_gradients(denoiser, x, sigma, cond, pixels, memory).mean(0)
 
 
 def pixel_gradients(
-    denoiser: Denoiser, x: Images, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel], memory: int = 2**28
+    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel], memory: int = 2**28
 ) -> Float[Tensor, "batch pixel height width"]:
     """Equation 9 before its mean over the batch: a map for each sample, so that samples can be resampled.
 
@@ -49,14 +47,14 @@ def pixel_gradients(
 
 
 def jacobian(
-    denoiser: Denoiser, x: Images, sigma: Sigma, cond: Cond, memory: int = 2**28
+    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, memory: int = 2**28
 ) -> Float[Tensor, "batch outputs inputs"]:
     """The whole d x0 / d x of each image, flattened (channel, row, column); for small images."""
     return pullback_rows(denoiser, x, sigma, cond, basis(x), memory).flatten(2)
 
 
 def pixel_reach(
-    denoiser: Denoiser, x: Images, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel]
+    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel]
 ) -> Float[Tensor, "pixel height width"]:
     """The transpose of equation 9, in forward mode: which output pixels does this input pixel touch, and how much?"""
     at = levels(sigma, x)
@@ -71,7 +69,7 @@ def pixel_reach(
 
 
 def pullback_rows(
-    denoiser: Denoiser, x: Images, sigma: Sigma, cond: Cond, cotangents: Float[Tensor, "row channel h w"], memory: int
+    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, cotangents: Float[Tensor, "row channel h w"], memory: int
 ) -> Float[Tensor, "batch row channel h w"]:
     """cotangent^T d x0 / d x for every cotangent and image."""
     at = levels(sigma, x)
@@ -90,14 +88,14 @@ def batched(pullback: Callable, cotangents: Tensor, batch: int) -> Float[Tensor,
     return vmap(pullback, out_dims=1)(cotangents[:, None].expand(-1, batch, -1, -1, -1))[0]
 
 
-def chunks(denoiser: Denoiser, x: Images, sigma: Tensor, cond: Cond, rows: int, memory: int) -> tuple[int, int]:
+def chunks(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond, rows: int, memory: int) -> tuple[int, int]:
     """Samples in one forward pass, and cotangents in one backward pass, so that (1 + cotangents) samples fit."""
     fit = max(2, memory // max(1, saved_bytes(denoiser, x, sigma, cond)))
     together = min(rows, fit - 1)
     return max(1, fit // (1 + together)), together
 
 
-def saved_bytes(denoiser: Denoiser, x: Images, sigma: Tensor, cond: Cond) -> int:
+def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
     """What autograd keeps for one more sample: what it saves for two less what it saves for one."""
 
     def saved(n: int) -> int:
@@ -116,7 +114,7 @@ def saved_bytes(denoiser: Denoiser, x: Images, sigma: Tensor, cond: Cond) -> int
     return saved(2) - saved(1)
 
 
-def one_hot(pixels: Sequence[Pixel], x: Images) -> Float[Tensor, "row channel h w"]:
+def one_hot(pixels: Sequence[Pixel], x: X) -> Float[Tensor, "row channel h w"]:
     """One image a (pixel, channel), channels running fastest: 1 there, 0 elsewhere."""
     _, channels, height, width = x.shape
     rows = x.new_zeros(len(pixels), channels, channels, height, width)
@@ -127,5 +125,5 @@ def one_hot(pixels: Sequence[Pixel], x: Images) -> Float[Tensor, "row channel h 
     return rows.flatten(0, 1)
 
 
-def basis(x: Images) -> Float[Tensor, "row channel h w"]:
+def basis(x: X) -> Float[Tensor, "row channel h w"]:
     return torch.eye(x[0].numel(), dtype=x.dtype, device=x.device).unflatten(1, x.shape[1:])

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from composcope.diffusion.denoiser import Precond
+from composcope.diffusion.denoiser import Cond, Precond, Sigmas, X
 from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 from composcope.nets.local_unet import LocalUNet, Patches
@@ -50,12 +49,7 @@ class Model(nn.Module):
             torch.manual_seed(config.recipe.seed)
             self.denoiser = Precond(network(config, self.conditioner), UncertaintyHead(), sigma_data)
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch channel height width"],
-        sigma: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None,
-    ) -> Float[Tensor, "batch channel height width"]:
+    def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         return self.denoiser(x, sigma, cond)
 
 

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from composcope.diffusion.denoiser import Cond, Sigmas, X
 from composcope.theory.mixture import Mixture, Noise, Pixels, blend, gaussian, independent, mixture
 
 Asked = frozenset[int]  # J, the indices of the active conditions
@@ -113,12 +114,7 @@ class ScoreDenoiser:
 
     score: Callable[[Tensor, Tensor, Asked], Tensor]
 
-    def __call__(
-        self,
-        x: Float[Tensor, "batch channel height width"],
-        sigma: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None,
-    ) -> Float[Tensor, "batch channel height width"]:
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         flat, denoised = x.flatten(1).double(), torch.empty_like(x.flatten(1), dtype=torch.float64)
         sets = [NOTHING] * len(x) if cond is None else [frozenset(row.nonzero().flatten().tolist()) for row in cond]
         for J in set(sets):

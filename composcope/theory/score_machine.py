@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from composcope.diffusion.denoiser import Cond, Sigmas, X
 from composcope.errors import InputError
 
 CHUNK = 2**23  # entries of the largest array made at once (32 MiB in float32)
@@ -41,12 +42,7 @@ class ScoreMachine:
     def half_norms(self) -> Float[Tensor, "cells 1 images"]:
         return 0.5 * self.cells.square().sum(-1)[:, None]
 
-    def __call__(
-        self,
-        x: Float[Tensor, "batch channel height width"],
-        sigma: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None,
-    ) -> Float[Tensor, "batch channel height width"]:
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         size = max(1, CHUNK // self.cells[..., 0].numel())
         conds = [None] * len(x) if cond is None else cond.split(size)
         parts = [self._some(*part) for part in zip(x.split(size), sigma.split(size), conds, strict=False)]
