@@ -43,6 +43,15 @@ def locked(folder: str | Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def alone(path: str | Path) -> Iterator[None]:
+    """Wait until no other process is between reading `path` and writing it."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with open(Path(path).with_name(f".{Path(path).name}.lock"), "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
 def write_png(path: str | Path, picture: Any) -> None:
     """A Pillow image or a Matplotlib figure."""
     with whole(path) as partial:

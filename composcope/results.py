@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from composcope.errors import InputError
-from composcope.files import write_text
+from composcope.files import alone, write_text
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,9 @@ def read(path: str | Path) -> list[Row]:
 
 def add(path: str | Path, rows: Iterable[Row]) -> None:
     """Add rows to a file; a row measured again replaces the one with its key, all others stay as they are."""
-    merged = {row.key: row for row in [*read(path), *rows]}
-    write_text(path, jsonl(merged.values()))
+    with alone(path):
+        merged = {row.key: row for row in [*read(path), *rows]}
+        write_text(path, jsonl(merged.values()))
 
 
 def jsonl(rows: Iterable[Row]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 from jaxtyping import UInt8
+from PIL import Image
 
 from composcope.files import whole
 from composcope.results import Row, read
@@ -27,7 +28,8 @@ def centred(count: int, side: int) -> UInt8[np.ndarray, "n side side 3"]:
     """Large objects near the origin, seen close: 64x64 pixels out of 320x240, of which the object fills half."""
     pictures = render([sample(0, i, RULES) for i in range(count)], (320, 240))
     middle = pictures[:, 68:132, 125:189]
-    return middle.reshape(count, side, 64 // side, side, 64 // side, 3).mean((2, 4)).round().astype(np.uint8)
+    resized = (Image.fromarray(picture).resize((side, side), Image.Resampling.BOX) for picture in middle)
+    return np.stack([np.asarray(picture) for picture in resized])
 
 
 def main(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from composcope.cli.evaluate import Args, in_the_paper, main
+from composcope.cli.evaluate import Args, ends, in_the_paper, main
 from composcope.errors import InputError
 from composcope.evaluation.detect import detect
 from composcope.evaluation.length import read as read_images
@@ -84,7 +84,7 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(tmp_path, monkeypatch):
     from composcope.runs.model import Model
 
     model = Model(configure("exp2", "smoke"), Pixels(torch.zeros(3, 1, 1), 1.0)).eval()
-    monkeypatch.setattr(evaluate, "load", lambda run, snapshot: model)
+    monkeypatch.setattr(evaluate, "load", lambda *_: model)
     args = Args(run="runs/exp2", num=2, max=2, steps=2, out=tmp_path / "evaluate.jsonl")
     main(args)
     (kept,) = (tmp_path / "evaluate").iterdir()
@@ -103,6 +103,7 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(tmp_path, monkeypatch):
     found = {row.run: row.value for row in read(args.out) if row.claim == "length/found" and row.setting["K"] == 2}
     drawn = [len(seen) for seen in detect(read_images(kept / "K2.npz"))]
     assert found["exp2 within 1/1"] == np.mean([min(2, count) for count in drawn]) >= found["exp2"]
+    assert {(row.seed, row.setting["steps"], row.setting["grid"]) for row in read(args.out)} == {(0, 2, 4), (0, 2, 1)}
 
 
 def test_patches_the_size_of_the_image_have_the_global_models_values_beside_them():
@@ -110,3 +111,18 @@ def test_patches_the_size_of_the_image_have_the_global_models_values_beside_them
     local, wide = (in_the_paper(configure("exp2l", "laptop", {"radius": k})) for k in (7, 8))
     assert wide == in_the_paper(configure("exp2")) == ("1+(0-2) (v3: 2)", "0-3")
     assert local == ("9+(0-2) (v3: 9)", None)
+    assert in_the_paper(configure("exp1", "laptop", {"objects": (2, 3)})) == (None, None)
+
+
+@pytest.mark.parametrize("asked", ["{}", json.dumps({"0.png": [[0.5, 0.5]] * 13})])
+def test_nothing_asked_and_too_much_asked_are_one_sentence(tmp_path, asked):
+    Image.new("RGB", (32, 32)).save(tmp_path / "0.png")
+    (tmp_path / "asked.json").write_text(asked)
+    with pytest.raises(InputError, match="asks for nothing, or for more than 12 of one image"):
+        main(Args(images=tmp_path, asked=tmp_path / "asked.json", out=tmp_path / "rows.jsonl"))
+
+
+def test_one_image_has_no_interval():
+    values = np.array([3.0])
+    assert ends(values) == ends(values > 2) == (None, None)
+    assert ends(np.array([2.0, 4.0])) == pytest.approx((3 - 1.96, 3 + 1.96))

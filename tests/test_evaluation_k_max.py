@@ -73,8 +73,12 @@ def test_the_tolerance_is_what_a_perfect_drawer_needs():
         assert evaluate(drawer, error=error, most=3)[0].value == value
 
 
-def test_no_tolerance_of_a_hopeless_detector_is_above_one():
-    assert Error(10, [10], [10]).tolerance(0, 8, trained=3) == 1.0
+@pytest.mark.parametrize("images", [1, 2, 8])
+def test_a_blank_drawer_fails_however_few_images_and_however_bad_the_detector(images):
+    hopeless = Error(10, [10] * 4, [10] * 4)
+    assert hopeless.tolerance(1, images, trained=3) < 0.5
+    blank = {K: [Outcome(K, 0, 0)] * images for K in (1, 2, 3)}
+    assert k_max(blank, paper_rule(3, hopeless)).value == 0
 
 
 def test_wilson_is_scipys():

@@ -13,6 +13,7 @@ from composcope.evaluation.k_max import Error, k_max, paper_rule, strict_rule
 from composcope.evaluation.length import judge, judge_folder, length, sampler
 from composcope.evaluation.oracle import ask, oracle
 from composcope.scenes.condition import PAPER_LOCATIONS, ColorCounts, LocationGrid
+from composcope.scenes.rules import Rules, sample
 
 SIZE = 64
 
@@ -102,6 +103,8 @@ def test_what_is_asked():
     assert ask("paper", 2, 3) == [PAPER_LOCATIONS[:2]] * 3
     random = ask("random", 5, 4)
     assert all(len(places) == 5 for places in random) and len(set(random)) == 4
+    trained = {place for index in range(64) for place in sample(0, index, Rules((1, 3))).places}
+    assert not trained & {place for places in ask("random", 3, 64) for place in places}  # of scenes never trained on
     colors = ask("colors", 8, 4)
     assert ColorCounts()(colors).eq(1).all() and len(set(colors)) > 1
     with pytest.raises(InputError, match="up to 8"):

@@ -36,6 +36,11 @@ def test_a_local_denoiser_has_locality_one_at_every_scale(states, side):
     assert report.chance == pytest.approx((2 * (3 / 8) ** 2 + (0.06 + 1.5 / 8) ** 2) / 3)  # one in a corner
 
 
+def test_an_image_of_which_nothing_is_asked_leaves_the_others_as_they_are():
+    report = audit(local, torch.randn(3, 3, 16, 16), [(), *SETS], GRID, SIGMAS)
+    assert [row.estimate.value for row in report.rows if row.name == "own_share"] == [1.0, 1.0]
+
+
 def test_an_even_denoiser_has_chance_level_and_one_that_ignores_has_none():
     sets = [SETS[0], SETS[0]]
     report = audit(even, torch.randn(2, 3, 16, 16), sets, GRID, SIGMAS)

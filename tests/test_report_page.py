@@ -4,6 +4,7 @@ import base64
 import io
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -54,12 +55,30 @@ def test_the_comparison_is_computed(row, words):
     assert verdict(row)[1] == words
 
 
+def test_a_model_that_was_not_asked_further_is_not_called_lower():
+    found = [Row("length/found", "exp1", float(K), {**FINAL, "K": K}) for K in (1, 2, 3)]
+    for asked, words in (
+        (found, "not asked further"),
+        ([*found, replace(found[0], setting={**FINAL, "K": 4})], "lower"),
+    ):
+        study = Study([*asked, k_max(3, 3, 3, "9 (v3: 7)")])
+        assert words in summary(study)[0]
+
+
 def test_runs_are_compared_at_one_tolerance():
-    rows = [k_max(1, 0, 5, None, "exp2l"), k_max(1, 0, 1, None, "exp2"), k_max(9, 2, 9, None, "exp2l within 1/10")]
+    """That of the other run, not any other."""
+    rows = [k_max(1, 0, 5, None, "exp2l", grid=16), k_max(1, 0, 1, None, "exp2", grid=10)]
+    rows += [k_max(9, 2, 9, None, f"exp2l within 1/{grid}", grid=grid) for grid in (10, 4)]
     table = next(part for part in effects(Study(rows)) if isinstance(part, Table))
     told = {line[2]: line[1][1] + ": " + line[3] for line in table.lines}
     words = "K_max of exp2l within 1/10 9 [2, 9], of exp2 1 [0, 1]"
     assert told["A patch-local network composes where the global one did not"] == f"yes, intervals apart: {words}"
+
+
+def test_one_line_tells_of_one_evaluation():
+    first = [Row("length/found", "exp1", 9.0, {**FINAL, "K": 9}), k_max(9, 9, 9, None)]
+    study = Study([*first, k_max(2, 2, 2, None, num=8), Row("length/found", "exp1", 2.0, {**FINAL, "num": 8, "K": 3})])
+    assert study.of("exp1")["length/k_max_paper"].value == 2 and study.there("exp1") is None
 
 
 def test_the_correlation_is_told_over_all_and_over_those_trained_alike():
@@ -73,7 +92,9 @@ def test_the_correlation_is_told_over_all_and_over_those_trained_alike():
 
 
 def test_a_dot_has_the_tolerance_of_the_others():
-    rows = [k_max(9, 2, 9, None, "exp2l within 1/10"), k_max(1, 0, 5, None, "exp2l"), local("exp2l", 1.0, 1.0, 1.0)]
+    rows = [k_max(9, 2, 9, None, "exp2l within 1/10", grid=10), k_max(1, 0, 5, None, "exp2l", grid=16)]
+    rows += [k_max(12, 12, 12, None, "exp2l within 1/2", grid=2), local("exp2l", 1.0, 1.0, 1.0)]
+    rows += [k_max(1, 0, 1, None, run, grid=10) for run in ("exp1", "exp2")]
     assert [dot.gain for dot in dots(rows, "paper")] == [(6, -1, 6)]
 
 
@@ -189,6 +210,14 @@ def test_what_was_measured_here_replaces_what_was_shipped():
     study = gathered(shipped, [k_max(7, 6, 8, "9")])
     assert {run: study.of(run)["length/k_max_paper"].value for run in ("exp1", "exp2")} == {"exp1": 7, "exp2": 3}
     assert study.shipped == {("length", "exp2")}
+
+
+def test_a_dot_is_of_one_model():
+    """Who measured K_max of a model of their own does not get the locality of the shipped one beside it."""
+    shipped = [k_max(6, 5, 7, "9"), local("exp1", 0.97, 0.96, 0.98), k_max(9, 9, 9, None, "exp1 within 1/4")]
+    assert len(dots(gathered(shipped, []).rows, "paper")) == 1
+    own = gathered(shipped, [k_max(0, 0, 0, "9")])
+    assert dots(own.rows, "paper") == [] and own.runs("length/k_max_paper") == ["exp1"]
 
 
 def test_the_page_is_one_file_with_small_pictures_and_a_link_to_every_part(tmp_path):

@@ -77,6 +77,12 @@ def test_another_configuration_is_refused_and_names_the_field(finished):
         start(configure("exp2l", "smoke", TINY | {"lr": 0.1}), finished)
 
 
+def test_a_batch_that_cannot_be_cut_leaves_no_trace(tmp_path):
+    with pytest.raises(InputError, match="a batch of 15 images cannot be cut into 2 equal parts"):
+        start(configure("exp1", "smoke", TINY | {"batch": 15, "accumulate": 2}), tmp_path)
+    assert not (tmp_path / "config.json").exists()
+
+
 def test_a_folder_in_use_is_refused(tmp_path):
     with locked(tmp_path), pytest.raises(InputError, match="in use by another process"):
         start(configure("exp1", "smoke", TINY), tmp_path)
@@ -132,6 +138,14 @@ def test_two_processes_give_the_weights_of_one(tmp_path):
     assert step == also == 20
     for name in one:
         torch.testing.assert_close(two[name], one[name], atol=1e-5, rtol=0, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_unknown_devices_are_refused(finished):
+    with pytest.raises(InputError, match="there is no device 'banana'"):
+        load(finished, device="banana")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="this machine has no GPU"):
+            load(finished, device="cuda:0")
 
 
 def test_unknown_runs_and_snapshots_are_refused(tmp_path, finished):

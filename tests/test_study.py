@@ -42,6 +42,13 @@ def test_every_node_runs_once_after_what_it_needs(tmp_path):
     assert len(started) == 4  # the second call had nothing to do
 
 
+def test_another_command_under_the_same_name_is_not_done_yet(tmp_path):
+    started: list[str] = []
+    for num in ("24", "64", "64"):
+        Study([Node("evaluate", ("evaluate", "exp1", "--num", num))], tmp_path).run(recorder(started), pause=0)
+    assert started == ["evaluate", "evaluate"]
+
+
 def test_no_more_than_jobs_at_a_time(tmp_path):
     study, most = Study([Node(str(i), ()) for i in range(5)], tmp_path), []
 

@@ -68,6 +68,8 @@ class Args:
     """With --images: whether training labels left objects out, so that extra objects are no fault."""
     out: Path = Path("results/evaluate.jsonl")
     """Where the rows go; images, sheet and curve go into a folder beside it."""
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    """Where the network runs (a GPU was not tried here)."""
     json: bool = False
     """Print the rows as JSON lines."""
 
@@ -102,27 +104,29 @@ class Subject:
     extras: bool
     k_max: str | None = None
     none_asked: str | None = None
-    evaluations: int | None = None  # of the network for one step of the sampler, at the largest K
+    evaluations: int | None = None  # of the network for one of the denoiser, at the largest K
+    seed: int | None = None
 
 
 def main(args: Args) -> None:
     if (args.run is None) == (args.images is None) or (args.images is None) != (args.asked is None):
         raise InputError("give either a RUN, or --images DIR with --asked asked.json")
-    if args.num < 1 or args.max < 0 or (args.grid is not None and args.grid < 1):
-        raise InputError("--num and --grid are at least 1, --max at least 0")
+    if args.num < 1 or args.steps < 2 or args.max < 0 or (args.grid is not None and args.grid < 1):
+        raise InputError("--num and --grid are at least 1, --steps at least 2, --max at least 0")
     subject, judged, folder = judge_images(args) if args.images else judge_run(args)
     rows = rows_of(subject, judged)
     add(args.out, rows)
     draw(folder, judged, rows)
     console = Console(stderr=args.json)
-    console.print(table(rows, f"{subject.name}: {subject.how} conditions, {args.num} images for each K"), verdict(rows))
+    images = usual([len(one.outcomes) for one in judged.values()])
+    console.print(table(rows, f"{subject.name}: {subject.how} conditions, {images} images for each K"), verdict(rows))
     console.print(f"rows: {args.out}   sheet, curve and images: {folder}", highlight=False)
     if args.json:
         sys.stdout.write(jsonl(rows))
 
 
 def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
-    model = load(str(args.run), args.snapshot)
+    model = load(str(args.run), args.snapshot, args.device)
     if model.conditioner is None:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there is nothing to evaluate")
     config = model.config
@@ -131,21 +135,27 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{fingerprint(model)}"
     counted = Counted(model)
     denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner)
-    draw = sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, args.steps)
-    Ks, cell = range(min(args.max, MOST[how]) + 1), 1 / (args.grid or config.architecture.grid_size)
-    judged = length(draw, how, Ks, args.num, cell, folder, args.seed)
-    setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num}
+    draw = sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, args.steps, args.device)
+    Ks, grid = range(min(args.max, MOST[how]) + 1), args.grid or config.architecture.grid_size
+    judged = length(draw, how, Ks, args.num, 1 / grid, folder, args.seed)
+    setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num, "steps": args.steps, "grid": grid}
     if args.intervention != "none":
         setting["intervention"] = args.intervention
     said, none = (None, None) if args.intervention != "none" else in_the_paper(config)
     evaluations = cost(counted, denoiser, model, judged[max(judged)].asked[0])
     name += f" within 1/{args.grid}" if args.grid else ""
-    subject = Subject(name, setting, how, config.objects[1], config.labels != "all", said, none, evaluations)
+    extras = config.labels != "all" and config.objects[1] > 1  # of one object none is left unlabelled
+    subject = Subject(name, setting, how, config.objects[1], extras, said, none, evaluations, args.seed)
     return subject, judged, folder
 
 
 def in_the_paper(config: Config) -> tuple[str | None, str | None]:
-    """K_max, and what is drawn when nothing is asked. Patches the size of the image act as the global model (E.3)."""
+    """K_max, and what is drawn when nothing is asked; the paper's scenes have from one object on.
+
+    Patches the size of the image act as the global model (E.3).
+    """
+    if config.objects[0] != 1:
+        return None, None
     covers = 2 * config.architecture.radius + 1 >= config.architecture.grid_size
     kind = config.conditioner.replace("packed", "list"), config.labels, "global" if covers else config.net
     found, none = (values.get(kind, {}).get(config.objects[1]) for values in (K_MAX, NONE_ASKED))
@@ -155,17 +165,21 @@ def in_the_paper(config: Config) -> tuple[str | None, str | None]:
 def cost(counted: Counted, denoiser: Denoiser, model: Model, asked: ConditionSet) -> int:
     """Evaluations of the network that one evaluation of its wrapper takes."""
     before = counted.evaluations
-    denoiser(torch.zeros(1, *model.shape), torch.ones(1), model.conditioner([asked]))
+    x, sigma, cond = torch.zeros(1, *model.shape), torch.ones(1), model.conditioner([asked])
+    denoiser(*(tensor.to(next(model.parameters()).device) for tensor in (x, sigma, cond)))
     return counted.evaluations - before
 
 
 def judge_images(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     assert args.images and args.asked
-    judged = judge_folder(args.images, args.asked, 1 / (args.grid or 16))
+    grid = args.grid or 16
+    judged = judge_folder(args.images, args.asked, 1 / grid)
     names = any(isinstance(c, str) for one in judged.values() for conditions in one.asked for c in conditions)
-    setting = {"images": str(args.images)}
+    how = "colors" if names else "random"
+    if not judged or max(judged) > MOST[how]:
+        raise InputError(f"{args.asked} asks for nothing, or for more than {MOST[how]} of one image")
     name = args.images.resolve().name
-    subject = Subject(name, setting, "colors" if names else "random", args.objects, args.extras)
+    subject = Subject(name, {"images": str(args.images), "grid": grid}, how, args.objects, args.extras)
     return subject, judged, args.out.with_suffix("") / name
 
 
@@ -182,15 +196,26 @@ def rows_of(subject: Subject, judged: Mapping[int, Judged]) -> list[Row]:
     rows = []
     for K, one in judged.items():
         for claim, values in measured(one).items():
-            mean, n = float(values.mean()), len(values)
-            half = 1.96 * float(values.std(ddof=1)) / n**0.5 if n > 1 else 0.0
-            low, high = wilson(mean, n) if values.dtype == bool else (mean - half, mean + half)
             setting = {**subject.setting, "K": K}
-            rows.append(Row(f"length/{claim}", subject.name, mean, setting, low=float(low), high=float(high)))
+            rows.append(
+                Row(f"length/{claim}", subject.name, float(values.mean()), setting, subject.seed, *ends(values))
+            )
     if subject.evaluations is not None:
         setting = {**subject.setting, "K": max(judged)}
-        rows.append(Row("length/evaluations", subject.name, subject.evaluations, setting))
+        rows.append(Row("length/evaluations", subject.name, subject.evaluations, setting, subject.seed))
     return rows + verdicts(subject, judged)
+
+
+def ends(values: np.ndarray) -> tuple[float | None, float | None]:
+    """The 95 % interval of a share or a mean; one image has none."""
+    mean, n = float(values.mean()), len(values)
+    if n == 1:
+        return None, None
+    if values.dtype == bool:
+        low, high = wilson(mean, n)
+        return float(low), float(high)
+    half = 1.96 * float(values.std(ddof=1)) / n**0.5
+    return mean - half, mean + half
 
 
 def measured(one: Judged) -> dict[str, np.ndarray]:
@@ -210,17 +235,17 @@ def verdicts(subject: Subject, judged: Mapping[int, Judged]) -> list[Row]:
     rows = []
     for K in (K for K in outcomes if K > 0):
         value = error.tolerance(K, len(outcomes[K]), subject.trained)
-        rows.append(Row("length/tolerance", subject.name, value, {**subject.setting, "K": K}))
+        rows.append(Row("length/tolerance", subject.name, value, {**subject.setting, "K": K}, subject.seed))
     for name, rule in (("paper", paper_rule(subject.trained, error)), ("strict", strict_rule)):
         found = k_max(outcomes, rule, subject.extras)
-        paper = subject.k_max if name == "paper" else None
-        setting = dict(subject.setting)
-        rows.append(Row(f"length/k_max_{name}", subject.name, found.value, setting, None, found.low, found.high, paper))
+        paper, setting, seed = subject.k_max if name == "paper" else None, dict(subject.setting), subject.seed
+        rows.append(Row(f"length/k_max_{name}", subject.name, found.value, setting, seed, found.low, found.high, paper))
         extra = [o.extra for K, of_K in outcomes.items() if 0 < K <= max(found.value, 1) for o in of_K]
-        rows.append(Row(f"length/k_max_{name}_extra", subject.name, f"+({usual(extra or [0])})", setting))
+        rows.append(Row(f"length/k_max_{name}_extra", subject.name, f"+({usual(extra or [0])})", setting, seed))
     if 0 in outcomes:
         drawn = usual([o.drawn for o in outcomes[0]])
-        rows.append(Row("length/none_asked", subject.name, drawn, dict(subject.setting), paper=subject.none_asked))
+        setting = dict(subject.setting)
+        rows.append(Row("length/none_asked", subject.name, drawn, setting, subject.seed, paper=subject.none_asked))
     return rows
 
 

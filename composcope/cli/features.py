@@ -26,7 +26,7 @@ from composcope.locality.profile import centred_square
 from composcope.report import features as figures
 from composcope.results import Row, add, jsonl, read
 from composcope.runs import load
-from composcope.runs.model import find, weights_path
+from composcope.runs.model import find, usable, weights_path
 from composcope.scenes import COLORS, PAPER_LOCATIONS
 
 GROUPS = 10  # of samples, for the intervals of a run
@@ -89,8 +89,6 @@ def main(args: Args) -> None:
         raise InputError("give either a RUN, or --sdxl MODEL")
     if args.seeds < 2 or args.num < GROUPS or args.steps < 3 or args.locality_steps < 3 or args.grid < 1:
         raise InputError(f"--seeds is at least 2, --num {GROUPS}, --steps and --locality-steps 3, --grid 1")
-    if args.device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError("--device cuda: this machine has no GPU that torch can use")
     torch.set_flush_denormal(True)  # attention to padding is so close to nothing that it slows a processor five times
     try:
         rows = of_run(args) if args.run is not None else of_sdxl(args)
@@ -119,7 +117,7 @@ def rows_of(found: Sequence[Measured], run: str, setting: dict[str, Any], seed: 
 def of_run(args: Args) -> list[Row]:
     """Our own model: its colours (or locations), at every layer that the condition modulates."""
     name = Path(str(args.run)).name
-    model = load(str(args.run), args.snapshot).to(args.device)
+    model = load(str(args.run), args.snapshot, args.device)
     if model.conditioner is None:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there are no concepts to compare")
     if model.config.net == "local":
@@ -172,7 +170,7 @@ def of_sdxl(args: Args) -> list[Row]:
     source = Path(sdxl.folder_of(str(args.sdxl)))
     own = args.prompts or (source / "prompts.json" if (source / "prompts.json").is_file() else None)
     asked = prompts.read(own) if own else prompts.SDXL_PROMPTS
-    model = sdxl.load(str(args.sdxl), args.device, DTYPES[args.dtype])
+    model = sdxl.load(str(args.sdxl), usable(args.device), DTYPES[args.dtype])
     settings = (args.dtype, args.steps, args.locality_steps, args.guidance, args.grid, args.seed)
     folder = args.out.with_suffix("") / f"{source.name}-{digest(asked, str(args.sdxl), *settings)}"
     common = {"seeds": args.seeds, "guidance": args.guidance}

@@ -62,6 +62,8 @@ class Args:
     """Megabytes for the activations of one backward pass."""
     out: Path = Path("results/locality.jsonl")
     """Where the rows go; maps and pictures go into a folder beside it."""
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    """Where the network runs (a GPU was not tried here)."""
     json: bool = False
     """Print the rows as JSON lines."""
 
@@ -79,7 +81,7 @@ def main(args: Args) -> None:
 
 
 def measured(args: Args) -> list[Row]:
-    model = load(str(args.run), args.snapshot)
+    model = load(str(args.run), args.snapshot, args.device)
     if model.config.conditioner == "color":
         raise InputError(f"{args.run} is asked for colours, which have no place; composcope features measures it")
     sets = [args.locations if model.conditioner else ()] * args.num
@@ -118,7 +120,7 @@ def levels_of(args: Args, model: Model, sets: list, pixels: tuple, folder: Path)
         if path.exists():
             continue
         if states is None:
-            images = clean(args, model)
+            images = clean(args, model).to(args.device)
             cond = cond_of(model.conditioner, sets, images, args.seed)
             states = states_at(model, images, sigmas, cond, args.states, args.seed)
         level = measure(

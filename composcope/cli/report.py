@@ -14,7 +14,7 @@ from composcope.cli.locality import RULES as K_MAX_RULES
 from composcope.cli.locality import scatter_of
 from composcope.errors import InputError
 from composcope.files import write_text
-from composcope.report.findings import Expected, Study, others, summary
+from composcope.report.findings import Expected, Study, others, plain, summary
 from composcope.report.locality import edges
 from composcope.report.page import Picture, Time, page
 from composcope.results import Row, read
@@ -99,10 +99,11 @@ def gather(folders: Iterable[Path]) -> list[Row]:
 
 
 def gathered(shipped: Sequence[Row], measured: Sequence[Row]) -> Study:
-    """What was measured here takes the place of what was shipped of the same run, whatever the number of images."""
+    """What was measured here takes the place of all that was shipped of the same run: it may be another model."""
 
     def what(row: Row) -> tuple:
-        return row.claim, row.run, row.setting.get("snapshot"), row.setting.get("conditions")
+        room = row.claim.partition("/")[0]
+        return plain(row.run), "drawn" if room in ("length", "locality") else row.claim
 
     here = {what(row) for row in measured}
     stays = [row for row in shipped if what(row) not in here]
@@ -128,7 +129,9 @@ def pictures(folders: Iterable[Path], study: Study) -> list[Picture]:
     for path in (path for folder in folders for path in sorted(folder.rglob("*.png"))):
         run, _, snapshot = re.sub(r"-(early|middle|final)-.*", r"/\1", path.parent.name).partition("/")
         known = next((one for one in PICTURES if re.fullmatch(one[0], path.stem)), None)
-        if known and snapshot in ("", "final"):
+        room = {"sheet": "length", "heatmaps": "locality", "curves": "locality"}.get(path.stem)
+        stale = room and path.is_relative_to(SHIPPED) and (room, run) not in study.shipped  # measured here instead
+        if known and snapshot in ("", "final") and not stale:
             _, part, words, folded = known
             folded |= path.stem == "heatmaps" and run not in FIGURE_2
             part = part_of(run, study) if path.stem == "sheet" else part

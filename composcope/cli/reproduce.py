@@ -39,6 +39,8 @@ class Args:
 
 
 def main(args: Args) -> None:
+    if args.jobs < 1 or args.num < 1:
+        raise InputError("--jobs and --num are at least 1")
     folder = args.out / args.preset
     nodes = plan(args.preset, folder, args.only, args.num, args.seed)
     study = Study(nodes, folder)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import tyro
 
 from composcope.diffusion.sample import Churn, noise_levels, sample
@@ -38,6 +39,8 @@ class Args:
     """early, middle or final."""
     batch: int = 64
     """Images drawn at once."""
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    """Where the network runs (a GPU was not tried here)."""
     out: Path = Path("sheet.png")
     """The picture."""
 
@@ -61,13 +64,13 @@ def main(args: Args) -> None:
         raise InputError(f"-n {args.n} --steps {args.steps}: at least one image and two noise levels are needed")
     if args.solver not in ("heun", "euler", "stochastic"):
         raise InputError(f"there is no solver {args.solver!r}; the solvers are heun, euler, stochastic")
-    model = load(args.run, args.snapshot)
+    model = load(args.run, args.snapshot, args.device)
     conditions = asked(model, args)
     cond = model.conditioner([conditions] * args.n) if model.conditioner else None
     solver, churn = ("heun", Churn()) if args.solver == "stochastic" else (args.solver, None)
     seeds = range(args.seed, args.seed + args.n)
     levels = noise_levels(args.steps)
-    x = sample(model, seeds, model.shape, cond, levels, solver, churn, args.batch, what="sampling")
+    x = sample(model, seeds, model.shape, cond, levels, solver, churn, args.batch, "sampling", args.device)
     dots = [conditions if args.locations else []] * args.n
     write_png(args.out, sheet(model.pixels.decode(x), dots))
     print(args.out)

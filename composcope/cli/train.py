@@ -1,5 +1,6 @@
 """`composcope train`: one run of the study, or any other, at the scale of a preset."""
 
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -116,5 +117,5 @@ def main(args: Args) -> None:
         return
     folder = args.out or Path("runs") / f"{args.experiment}-{args.preset}-{config.recipe.seed}"
     start(config, folder, lambda images, asked, columns: sheet(images, asked, columns=columns))
-    if args.ship:
+    if args.ship and int(os.environ.get("RANK", 0)) == 0:
         print(ship(folder, args.ship))

@@ -34,7 +34,7 @@ class Log:
         self.path = folder / "log.jsonl"
         lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
         write_text(self.path, "".join(line for line in lines if whole_line(line) and json.loads(line)["step"] <= step))
-        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step)
+        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
     def write(self, step: int, images: int, totals: Float[Tensor, "2 4"], extra: dict[str, float]) -> None:
         means = {name: total / n for name, total, n in zip(NAMES, *totals.tolist(), strict=True) if n} | extra

@@ -98,6 +98,14 @@ def use(torch_threads: int, numba_threads: int) -> None:
     numba.set_num_threads(numba_threads)
 
 
+def parts_of(recipe: Recipe) -> int:
+    """Of a batch, over all processes."""
+    parts = int(os.environ.get("WORLD_SIZE", 1)) * recipe.accumulate
+    if recipe.batch % parts:
+        raise InputError(f"a batch of {recipe.batch} images cannot be cut into {parts} equal parts")
+    return parts
+
+
 @contextmanager
 def processes() -> Iterator[tuple[int, int]]:
     """(rank, number of processes): torchrun's, or just this one."""
@@ -157,9 +165,7 @@ def train(
         average = state.averages[recipe.sigma_rel].average
 
         # The images of a step are cut into parts, `accumulate` a process; the next ones are made in the background.
-        parts = ranks * recipe.accumulate
-        if recipe.batch % parts:
-            raise InputError(f"a batch of {recipe.batch} images cannot be cut into {parts} equal parts")
+        parts = parts_of(recipe)
         size, mine = recipe.batch // parts, range(rank * recipe.accumulate, (rank + 1) * recipe.accumulate)
         starts = [recipe.batch * step + size * part for step in range(first, recipe.steps) for part in mine]
         data = zip(starts, ahead(lambda start: make(start, size), starts), strict=True)

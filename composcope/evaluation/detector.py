@@ -197,13 +197,13 @@ def train(folder: Path, recipes: Sequence[Recipe], scenes: int = 300) -> list[Pa
     trunk, paths = None, []
     with locked(folder):
         for recipe in recipes:
-            training, path = (
-                Training(recipe, folder / str(recipe.size), trunk),
-                folder / f"detector{recipe.size}.safetensors",
-            )
-            said, wanted = folder / str(recipe.size) / "recipe.json", json.dumps(asdict(recipe), indent=2)
-            done = path.exists() and said.exists() and said.read_text() == wanted
+            own, path = folder / str(recipe.size), folder / f"detector{recipe.size}.safetensors"
+            said, wanted = own / "recipe.json", json.dumps(asdict(recipe), indent=2)
+            if said.exists() and said.read_text() != wanted:
+                raise InputError(f"{own} holds a detector of another recipe; choose another --out or remove it")
+            done = path.exists() and said.exists()
             write_text(said, wanted)
+            training = Training(recipe, own, trunk)
             finish(training)
             trunk = training.average
             paths.append(path if done else ship(trunk, recipe, path, scenes))

@@ -51,10 +51,10 @@ class Error:
     def tolerance(self, K: int, images: int, trained: int) -> float:
         """The share of `images` that a perfect drawer may fail at K, as not `right` up to `trained` objects, as not
         `near` beyond: more would, at the detector's error rate (its upper 95 % bound, Clopper and Pearson 1934), happen
-        once in a hundred evaluations."""
+        once in a hundred evaluations. Never half of the images or more, so that a blank drawer fails however few."""
         wrong = (self.right if K <= trained else self.near)[K]  # noqa: SIM300 (as the paper writes it)
         rate = beta.ppf(0.95, wrong + 1, self.scenes - wrong) if wrong < self.scenes else 1.0
-        return float(binom.ppf(0.99, images, rate) / images)
+        return min(float(binom.ppf(0.99, images, rate) / images), 0.5 * (1 - 1 / images))
 
 
 def paper_rule(trained: int, error: Error) -> Rule:

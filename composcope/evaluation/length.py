@@ -51,13 +51,14 @@ def sampler(
     decode: Callable[[Float[Tensor, "n channel height width"]], Images],
     shape: Sequence[int],
     steps: int = 32,
+    device: torch.device | str = "cpu",
 ) -> Drawer:
     """The drawer of a denoiser: Heun's method from each seed's own noise; `decode` turns x into bytes."""
 
     def draw(condition_sets: Sequence[ConditionSet], seeds: Sequence[int]) -> Images:
         pairs = zip(condition_sets, seeds, strict=True)
         cond = torch.cat([conditioner([conditions], seed) for conditions, seed in pairs])
-        return decode(sample(denoiser, seeds, shape, cond, noise_levels(steps)))
+        return decode(sample(denoiser, seeds, shape, cond, noise_levels(steps), device=device))
 
     return draw
 

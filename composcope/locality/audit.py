@@ -94,7 +94,9 @@ class Audit:
     def _condition_rows(self, level: Level) -> Iterable[Measured]:
         at = {"sigma": level.sigma}
         yield Measured("near_share", self._near_share([level]), at | {"cells": self.radius, "grid": self.grid})
-        own = np.nanmean(own_share(level.influences, self.places), axis=1)
+        shares = own_share(level.influences, self.places)
+        acts = ~np.isnan(shares).all(1)  # samples in which a condition does
+        own = np.nanmean(shares[acts], axis=1) if acts.any() else np.array([np.nan])
         yield Measured("own_share", estimate(resampled(own)), at)
         for row, column in self.pixels:
             for k, values in enumerate(level.influences[:, :, row, column].T):

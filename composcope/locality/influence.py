@@ -50,6 +50,7 @@ def trajectory(
     denoiser: Denoiser, start: X, sigmas: Float[Tensor, " levels"], cond: Cond, substeps: int = 4
 ) -> Float[Tensor, "levels batch channel height width"]:
     """The model's own states at each of `sigmas` (falling, none 0), from unit noise, with Heun steps between them."""
+    sigmas = sigmas.to(start)
     x = start * sigmas[0]
     states = [x]
     for sigma, lower in pairwise(sigmas):

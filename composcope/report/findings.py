@@ -3,6 +3,8 @@
 study (rows, and what the paper has for each run) -> [Table(head, lines), sentence, ...]    for each part
 """
 
+import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -42,10 +44,15 @@ class Study:
     shipped: frozenset[tuple[str, str]] = frozenset()
 
     def of(self, run: str, snapshot: str = "final", K: int | None = None) -> dict[str, Row]:
-        """A run's rows by claim, at the paper's places; of claims with many rows that of K, or the last."""
-        own = (row for row in self.rows if row.run == run and row.setting.get("conditions") != "random")
-        asked = (row for row in own if K in (None, row.setting.get("K", K)))
-        return {row.claim: row for row in asked if row.setting.get("snapshot", "final") == snapshot}
+        """A run's rows by claim, at the paper's places; of claims with many rows that of K, or the last.
+
+        What is told of its images is all of one evaluation, the last.
+        """
+        own = [row for row in self.rows if row.run == run and row.setting.get("conditions") != "random"]
+        own = [row for row in own if row.setting.get("snapshot", "final") == snapshot]
+        last = [one_evaluation(row) for row in own if row.claim == K_MAX][-1:]
+        own = [row for row in own if not (last and row.claim.startswith("length/")) or one_evaluation(row) in last]
+        return {row.claim: row for row in own if K in (None, row.setting.get("K", K))}
 
     def origin(self, room: str, run: str) -> str:
         return "shipped" if (room, run) in self.shipped else "here"
@@ -54,13 +61,27 @@ class Study:
         """Of nine asked objects, how many are found at their places: this says more than a K_max of 0."""
         return self.of(run, K=9).get("length/found")
 
+    def asked(self, run: str) -> float:
+        """The most objects the run was asked for."""
+        last = self.of(run).get("length/found")
+        return last.setting["K"] if last and "K" in last.setting else math.inf
+
     def runs(self, claim: str) -> list[str]:
         return list(dict.fromkeys(row.run for row in self.rows if row.claim == claim))
 
     def named(self, run: str) -> Expected:
         """What is expected of a run; one with an intervention is trained as it is without, and not in the paper."""
         known = {one.run: one for one in self.expected}
-        return known.get(run) or Expected(run, known.get(run.partition("+")[0], Expected(run)).trained)
+        return known.get(run) or Expected(run, known.get(plain(run), Expected(run)).trained)
+
+
+def plain(run: str) -> str:
+    """The run without what was done to it afterwards: an intervention, another tolerance."""
+    return re.split(r"\+| within ", run)[0]
+
+
+def one_evaluation(row: Row) -> tuple:
+    return {**row.setting, "K": None}, row.seed
 
 
 @dataclass(frozen=True)
@@ -99,13 +120,18 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", plain)]
 
 
-def verdict(row: Row | None) -> tuple[str, str]:
-    """(class, words): whether one of the paper's values lies in our interval, and if not, on which side ours is."""
+def verdict(row: Row | None, asked: float = math.inf) -> tuple[str, str]:
+    """(class, words): whether one of the paper's values lies in our interval, and if not, on which side ours is.
+
+    asked: the most a K_max could be.
+    """
     if row is None or row.paper is None:
         return "none", "not measured" if row is None else "not in the paper"
     theirs, (_, low, high) = numbers(str(row.paper)), edges(row)
     if any(low <= value <= high for value in theirs):
         return "agree", "agrees"
+    if high >= asked:
+        return "none", "not asked further"
     return "differ", "ours is lower" if high < min(theirs) else "ours is higher" if low > max(theirs) else "differs"
 
 
@@ -137,7 +163,7 @@ def reached(study: Study, run: str) -> str:
     strict = study.of(run).get("length/k_max_strict")
     more = f", {shown(strict)} by the strict rule" if strict else ""
     more += f", and {shown(there)} of nine" if there else ""
-    paper = f"paper {row.paper}: {verdict(row)[1]}" if row.paper else "not in the paper"
+    paper = f"paper {row.paper}: {verdict(row, study.asked(run))[1]}" if row.paper else "not in the paper"
     others = [other for other in study.runs(K_MAX) if other.startswith(f"{run} within ")]
     more += "".join(f"; judged {other.removeprefix(run + ' ')}, {reached(study, other)}" for other in others)
     return f"draws what is asked up to {shown(row)} objects ({paper}){more}"
@@ -187,9 +213,13 @@ def effects(study: Study) -> Told:
 
 
 def like_for_like(study: Study, one: Effect) -> Effect:
-    """Both at one tolerance, where a run was also judged at that of the models it is compared with (`--grid`)."""
-    judged = {run.partition(" within ")[0]: run for run in study.runs(K_MAX) if " within " in run}
-    return replace(one, above=judged.get(one.above, one.above), below=judged.get(one.below, one.below))
+    """Both at one tolerance, where one was also judged at that of the other (`--grid`)."""
+    grids = {run: row.setting.get("grid") for run in study.runs(K_MAX) if (row := study.of(run).get(K_MAX))}
+    ways = [[run, *(other for other in grids if other.startswith(f"{run} within "))] for run in (one.above, one.below)]
+    for above, below in itertools.product(*ways):
+        if grids.get(above) == grids.get(below):
+            return replace(one, above=above, below=below)
+    return one
 
 
 def of_nine(study: Study, one: Effect) -> Cell:
@@ -205,8 +235,10 @@ POLICIES = ("exp1", "random", "drop-one", "exp2")
 
 
 def table_1(study: Study) -> list[str]:
-    """The runs of Table 1; those of Table 2, with interventions, and any other are told elsewhere."""
-    return [one.run for one in study.expected if one.run not in POLICIES[1:3]]
+    """The runs of Table 1, each also at other tolerances; Table 2, interventions and all others are told elsewhere."""
+    judged = [run for run in study.runs(K_MAX) if " within " in run and "+" not in run]
+    runs = [one.run for one in study.expected if one.run not in POLICIES[1:3]]
+    return [name for run in runs for name in (run, *(other for other in judged if plain(other) == run))]
 
 
 def mended(study: Study) -> list[str]:
@@ -222,7 +254,7 @@ def lengths(study: Study, runs: Iterable[str]) -> Told:
     lines, kinds = [], dict[str, list[str]]()
     for run in runs:
         lines.append(length_line(study, run))
-        kinds.setdefault(verdict(study.of(run).get(K_MAX))[1], []).append(run)
+        kinds.setdefault(verdict(study.of(run).get(K_MAX), study.asked(run))[1], []).append(run)
     if not lines:
         return []
     head = "run", "K_max, paper's rule [95 %]", "the paper", "agrees?", "trained on", "strict rule [95 %]"
@@ -230,7 +262,7 @@ def lengths(study: Study, runs: Iterable[str]) -> Told:
         "there, of nine asked [95 %]",
         "extra objects",
         "drawn when nothing is asked",
-        "network evaluations a step",
+        "network evaluations for one of the denoiser",
         "images for each K",
         "measured",
     )
@@ -242,7 +274,7 @@ def length_line(study: Study, run: str) -> list[Cell]:
     rows, expected = study.of(run), study.named(run)
     found, none, cost = (rows.get(f"length/{name}") for name in ("k_max_paper", "none_asked", "evaluations"))
     paper = str(found.paper or "") if found else expected.paper
-    first: list[Cell] = [run, shown(found), paper, verdict(found), expected.trained]
+    first: list[Cell] = [run, shown(found), paper, verdict(found, study.asked(run)), expected.trained]
     if found is None:
         return [*first, *[""] * 7]
     extra, there = rows.get("length/k_max_paper_extra"), study.there(run)

@@ -3,6 +3,7 @@
 rows "locality/<what>" with setting sigma, pixel, condition -> a curve over noise levels
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -123,15 +124,20 @@ MOMENTS = {"early": "o", "middle": "^", "final": "s"}
 def dots(rows: Sequence[Row], rule: str) -> list[Dot]:
     """Models of which K_max by a rule (at the paper's places, no intervention) and conditional locality are known.
 
-    A run that was also judged at the tolerance of the others ("RUN within 1/N") is compared with them at that one.
+    A run that was also judged at the tolerance most of the others have ("RUN within 1/N") counts at that one.
     """
-    reached = {
-        (row.run.partition(" within ")[0], row.setting.get("snapshot")): row
-        for row in sorted(rows, key=lambda row: " within " in row.run)
+    judged = [
+        row
+        for row in rows
         if row.claim == f"length/k_max_{rule}"
         and row.setting.get("conditions") == "paper"
         and not row.setting.get("intervention")
-    }
+    ]
+    grids = Counter(row.setting.get("grid") for row in judged if " within " not in row.run)
+    usual = grids.most_common(1)[0][0] if grids else None
+    ranked = sorted(judged, key=lambda row: " within " in row.run)
+    fair = [row for row in ranked if " within " not in row.run or row.setting.get("grid") == usual]
+    reached = {(row.run.partition(" within ")[0], row.setting.get("snapshot")): row for row in fair}
     found = {}
     for row in rows:
         key = row.run, row.setting.get("snapshot")

@@ -79,16 +79,26 @@ def network(config: Config, conditioner: Any) -> nn.Module:
     return LocalUNet(unet, patches) if patches else unet
 
 
-def load(run: str | Path, snapshot: str = "final") -> Model:
+def load(run: str | Path, snapshot: str = "final", device: str = "cpu") -> Model:
     """A shipped model by name or a run by its folder; `snapshot` is early, middle or final (late is final)."""
-    folder = find(run)
+    folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
     if not path.exists():
         raise InputError(f"{folder} has no {path.name}: the run has not come so far; train it on with the same command")
     try:
-        return restored(Config.load(folder / "config.json"), load_file(path))
+        return restored(Config.load(folder / "config.json"), load_file(path)).to(device)
     except (SafetensorError, RuntimeError, KeyError) as error:
         raise InputError(f"{path} does not hold the weights of this run ({str(error).splitlines()[0]})") from None
+
+
+def usable(device: str) -> str:
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise InputError(f"--device: there is no device {device!r}; cpu and cuda are devices") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"--device {device}: this machine has no GPU that torch can use")
+    return device
 
 
 def weights_path(folder: Path, snapshot: str) -> Path:

@@ -21,7 +21,7 @@ from composcope.diffusion.ema import Profile, gamma_of, reconstruct
 from composcope.diffusion.loss import Loss
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import train, use
+from composcope.diffusion.train import parts_of, train, use
 from composcope.errors import InputError
 from composcope.files import locked, write_png, write_text
 from composcope.nets.layers import renormalize
@@ -55,6 +55,7 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
         images = images_of(config)
         model = Model(config, *constants(config, images, folder / "pixels.safetensors"))
         make = examples_of(model, images)
+        parts_of(config.recipe)
         if rank == 0:
             config.save(folder / "config.json")  # only now: what cannot be built leaves no trace
 

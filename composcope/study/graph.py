@@ -119,8 +119,14 @@ class Study:
     def log(self, name: str) -> Path:
         return self.folder / "logs" / f"{name}.log"
 
+    def done(self, name: str) -> dict | None:
+        """What was noted when this very command was done; of another command under its name, nothing."""
+        marker = self.marker(name)
+        said = json.loads(marker.read_text(encoding="utf-8")) if marker.exists() else {}
+        return said if said.get("command") == list(self.nodes[name].command) else None
+
     def state(self, name: str) -> str:
-        if self.marker(name).exists():
+        if self.done(name):
             return "done"
         if name in self.running:
             return "running"
@@ -171,9 +177,7 @@ class Study:
         table = Table("node", "state", "minutes", title=f"about {self.minutes_left(jobs):.0f} minutes left")
         colors = {"done": "green", "running": "cyan", "failed": "red", "waiting": "dim"}
         for name, node in self.nodes.items():
-            state = self.state(name)
-            minutes = f"~{node.minutes:.1f}"
-            if state == "done":
-                minutes = f"{json.loads(self.marker(name).read_text())['minutes']:.1f}"
+            state, done = self.state(name), self.done(name)
+            minutes = f"{done['minutes']:.1f}" if done else f"~{node.minutes:.1f}"
             table.add_row(name, f"[{colors[state]}]{state}[/]", minutes)
         return table
