@@ -1,9 +1,10 @@
 """Claim (ours, after Kamb & Ganguli): without any training, local and conditional composes; global memorises.
+With a single label an image, as in exp2, small patches compose and patches as wide as the image do not (section E.3).
 
     python -m experiments.score_machines
 
-Three denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images are kept as
-they are drawn: the same command goes on where it was stopped.
+Denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images are kept as they are
+drawn: the same command goes on where it was stopped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,10 +28,12 @@ from composcope.scenes.rules import Rules
 from composcope.theory.score_machine import score_machine
 
 GRID, SIDE, TRAINED = 8, 32, 3
-MACHINES = {
-    "local conditional machine": (True, 1),  # conditional?, radius of a patch in cells
-    "local machine": (False, 1),
-    "ideal machine": (True, None),
+MACHINES: dict[str, tuple[str | None, int | None]] = {  # labels of the training scenes, radius of a patch in cells
+    "local conditional machine": ("all", 1),
+    "local machine": (None, 1),
+    "ideal machine": ("all", None),
+    "local one-label machine": ("one", 1),
+    "ideal one-label machine": ("one", None),
 }
 
 
@@ -56,10 +59,10 @@ def main(
 def drawers(scenes: int, steps: int) -> Iterator[tuple[str, Drawer]]:
     conditioner = LocationGrid(GRID)
     rules = Rules(objects=(1, TRAINED), camera_jitter=0.0, lamp_jitter=0.0)
-    data = Stream(rules, SIDE, conditioner, "all", 0).batch(0, scenes)
-    pixels = Pixels.measure(data.images, fixed=True)
-    for name, (conditional, radius) in MACHINES.items():
-        machine = score_machine(pixels.encode(data.images), data.cond if conditional else None, GRID, radius)
+    for name, (labels, radius) in MACHINES.items():
+        data = Stream(rules, SIDE, conditioner, labels or "all", 0).batch(0, scenes)
+        pixels = Pixels.measure(data.images, fixed=True)
+        machine = score_machine(pixels.encode(data.images), data.cond if labels else None, GRID, radius)
         yield name, sampler(machine, conditioner, pixels.decode, (3, SIDE, SIDE), steps)
 
 
@@ -80,7 +83,7 @@ def verdicts(name: str, judged: Mapping[int, Judged]) -> Iterator[Row]:
     outcomes = {K: one.outcomes for K, one in judged.items()}
     error = Error.of(load_detector(SIDE)[1], "paper")
     for rule, succeeds in (("paper", paper_rule(TRAINED, error)), ("strict", strict_rule)):
-        found = k_max(outcomes, succeeds)
+        found = k_max(outcomes, succeeds, extras=MACHINES[name][0] == "one")
         setting = {"conditions": "paper", "num": len(outcomes[1])}
         yield Row(f"length/k_max_{rule}", name, found.value, setting, low=found.low, high=found.high)
 

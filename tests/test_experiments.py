@@ -82,8 +82,9 @@ def test_score_machines(tmp_path):
     found = {(row.run, row.setting["K"]): row.value for row in rows if row.claim == "length/found"}
     assert found["local conditional machine", 0] == 0
     assert found["ideal machine", 5] <= 3 < found["local conditional machine", 5]
-    assert len([row for row in rows if row.claim.startswith("length/k_max")]) == 2 * 3 and read(out) == rows
+    assert found["ideal one-label machine", 5] < 2 < found["local one-label machine", 5]  # section E.3
+    assert len([row for row in rows if row.claim.startswith("length/k_max")]) == 2 * 5 and read(out) == rows
     drawn = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("K*.npz")}
     assert score_machines.main(scenes=600, num=3, most=5, steps=6, out=out) == rows  # judged again, not drawn again
-    assert {path: path.stat().st_mtime_ns for path in drawn} == drawn and len(drawn) == 6 * 3
+    assert {path: path.stat().st_mtime_ns for path in drawn} == drawn and len(drawn) == 6 * 5
     assert (tmp_path / "rows" / "sheet.png").exists() and (tmp_path / "rows" / "exact.png").exists()
