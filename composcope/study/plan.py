@@ -55,8 +55,8 @@ RUNS = (
             measures=COLORED),
     Planned("exp2l-wide", ("exp2l", "--radius", "8"),      "E.3, patches as wide as the image", 30, 64_000, max_asked=9,
             measures=("evaluate",), within=10, each=20, laptop=WIDE),
-    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 10, 48_000),
-    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 10, 48_000),
+    Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 19, 96_000),
+    Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 19, 96_000),
 )
 # fmt: on
 COST = {"smoke": 0.01, "laptop": 1.0, "small": 10.0, "paper": 2000.0}  # of training, relative to the laptop preset
