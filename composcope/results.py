@@ -40,12 +40,24 @@ def read(path: str | Path) -> list[Row]:
     rows: list[Row] = []
     if not path.exists():
         return rows
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a file of rows") from None
+    for number, line in enumerate(lines, start=1):
         try:
             rows.append(Row(**json.loads(line)))
         except (json.JSONDecodeError, TypeError) as error:
             raise InputError(f"{path}, line {number}: not a row ({error})") from None
     return rows
+
+
+def writable(path: Path) -> Path:
+    """Where rows are to go, before the work for them is done; what is drawn goes into a folder of that name."""
+    if not path.suffix or path.is_dir():
+        raise InputError(f"--out {path}: rows go into a file, such as {path}/rows.jsonl")
+    read(path)
+    return path
 
 
 def add(path: str | Path, rows: Iterable[Row]) -> None:

@@ -126,3 +126,13 @@ def test_one_image_has_no_interval():
     values = np.array([3.0])
     assert ends(values) == ends(values > 2) == (None, None)
     assert ends(np.array([2.0, 4.0])) == pytest.approx((3 - 1.96, 3 + 1.96))
+
+
+@pytest.mark.parametrize("out", [".", "rows", "picture.png"])
+def test_rows_that_cannot_be_written_are_refused_before_the_work(folder, tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff")
+    monkeypatch.setattr("composcope.cli.evaluate.judge_images", lambda args: pytest.fail("worked"))
+    with pytest.raises(InputError, match="rows"):
+        main(Args(images=folder, asked=folder / "asked.json", out=Path(out)))
+    assert (tmp_path / "picture.png").read_bytes() == b"\x89PNG\xff"

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from composcope.errors import InputError
-from composcope.evaluation.detect import load
+from composcope.evaluation.detect import detect, load
 from composcope.evaluation.k_max import Error, k_max, paper_rule, strict_rule
 from composcope.evaluation.length import judge, judge_folder, length, sampler
 from composcope.evaluation.oracle import ask, oracle
@@ -149,3 +149,8 @@ def test_images_of_different_sizes_are_refused(folder):
     Image.new("RGB", (9, 9)).save(folder / "0-0.png")
     with pytest.raises(InputError, match="differ in size"):
         judge_folder(folder, folder / "asked.json", 1 / 16)
+
+
+def test_an_array_may_be_turned_around():
+    images = oracle(SIZE)([PAPER_LOCATIONS[:2]], [0])
+    assert len(detect(images[:, :, ::-1])[0]) == 2

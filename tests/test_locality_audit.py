@@ -29,8 +29,9 @@ def even(x, sigma, cond):
 @pytest.mark.parametrize("side", [16, 48])
 def test_a_local_denoiser_has_locality_one_at_every_scale(states, side):
     report = audit(local, torch.randn(2, 3, side, side), SETS, GRID, SIGMAS, states=states)
-    assert report.conditional_locality.value == 1.0
-    assert all(row.estimate.value == 1 for row in report.rows if row.name in ("square", "near_share", "own_share"))
+    assert report.conditional_locality.value == pytest.approx(1.0, abs=1e-12)
+    ones = [row.estimate.value for row in report.rows if row.name in ("square", "near_share", "own_share")]
+    assert ones == pytest.approx([1.0] * len(ones), abs=1e-12) and len(ones) == 6
     energies = [row.estimate.value for row in report.rows if row.name == "energy"]
     assert energies == pytest.approx([1.5**2] * 2)  # three channels of 0.5 at one pixel, eq. 9
     assert report.chance == pytest.approx((2 * (3 / 8) ** 2 + (0.06 + 1.5 / 8) ** 2) / 3)  # one in a corner
@@ -38,7 +39,7 @@ def test_a_local_denoiser_has_locality_one_at_every_scale(states, side):
 
 def test_an_image_of_which_nothing_is_asked_leaves_the_others_as_they_are():
     report = audit(local, torch.randn(3, 3, 16, 16), [(), *SETS], GRID, SIGMAS)
-    assert [row.estimate.value for row in report.rows if row.name == "own_share"] == [1.0, 1.0]
+    assert [row.estimate.value for row in report.rows if row.name == "own_share"] == pytest.approx([1.0] * 2)
 
 
 def test_an_even_denoiser_has_chance_level_and_one_that_ignores_has_none():
@@ -77,3 +78,17 @@ def test_without_conditions_only_pixels_are_measured():
 def test_conditions_without_a_place_are_refused():
     with pytest.raises(InputError, match="'red' is not a place"):
         audit(lambda x, sigma, cond: x, torch.zeros(1, 3, 16, 16), [("red", "blue")], ColorCounts(), SIGMAS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"denoiser": torch.no_grad()(local)}, "gives no gradient"),
+        ({"sigmas": [1.0, -1.0]}, "sigmas are above 0"),
+        ({"condition_sets": SETS[:1]}, "1 condition sets for 2 images"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(changes, sentence):
+    asked = {"denoiser": local, "images": torch.randn(2, 3, 16, 16), "condition_sets": SETS, "conditioner": GRID}
+    with pytest.raises(InputError, match=sentence):
+        audit(**asked | {"sigmas": SIGMAS} | changes)

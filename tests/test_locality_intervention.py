@@ -14,6 +14,7 @@ from composcope.locality.intervention import (
     Strongest,
     Within,
 )
+from composcope.scenes import LocationGrid
 
 
 @dataclass(frozen=True)
@@ -159,3 +160,11 @@ def test_what_local_pixels_do_not_see_is_the_mean_or_noise_of_the_level():
     ]
     assert torch.stack(sums).std() == pytest.approx(3 * 252**0.5, rel=0.15)
     assert torch.stack(sums).mean() == pytest.approx(4, abs=4 * 3 * 252**0.5 / 200**0.5)
+
+
+def test_numbers_of_double_precision_are_taken():
+    x, sigma = torch.randn(1, 3, 32, 32).double(), torch.ones(1).double()
+    grid = LocationGrid(8)
+    cond = grid([((0.3, 0.3), (0.7, 0.7))]).double()
+    wrapped = LocalConditions(lambda x, sigma, cond: x + cond.sum(1)[:, None, None, None], grid)
+    assert wrapped(x, sigma, cond).dtype == torch.float64

@@ -79,3 +79,16 @@ def test_no_two_fields_share_a_name():
     said = asdict(configure("exp1"))
     names = [*said, *said["architecture"], *said["recipe"]]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"images": 0}, {"batch": -1}, {"lr": float("nan")}, {"decay": 0}, {"P_std": -1.0}, {"accumulate": 0},
+        {"width": 0}, {"grid_size": -4}, {"emb": 0}, {"radius": -1}, {"radius": 1000}, {"threads": 0},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_trained_is_refused_by_name(changes):
+    (name,) = changes
+    with pytest.raises(InputError, match=f"^{name} = "):
+        configure("exp2l", "smoke", changes)

@@ -198,3 +198,18 @@ def test_images_on_disk_are_learned_without_conditions(tmp_path):
     np.savez(tmp_path / "wrong.npz", pictures=images)
     with pytest.raises(InputError, match=r"nor an \.npz with `images`"):
         start(configure("images", "smoke", changes | {"data": str(tmp_path / "wrong.npz")}), tmp_path / "other")
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path):
+    (tmp_path / "picture.png").write_bytes(b"mine")
+    (tmp_path / ".mine.part").write_bytes(b"mine")
+    with pytest.raises(InputError, match=r"holds picture.png and no config.json: not a run"):
+        start(configure("exp1", "smoke", TINY), tmp_path)
+    assert (tmp_path / ".mine.part").exists()
+
+
+def test_damaged_constants_are_named(tmp_path, finished):
+    shutil.copytree(finished, tmp_path / "run", ignore=shutil.ignore_patterns("model.safetensors"))
+    (tmp_path / "run" / "pixels.safetensors").write_bytes(b"cut")
+    with pytest.raises(InputError, match=r"pixels.safetensors is damaged"):
+        start(configure("exp2l", "smoke", TINY), tmp_path / "run")

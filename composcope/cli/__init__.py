@@ -4,6 +4,7 @@ Each file of this room has a frozen dataclass `Args`, whose docstring opens with
 """
 
 import importlib
+import os
 import sys
 
 import tyro
@@ -38,11 +39,13 @@ def main() -> None:
         return
     if name not in COMMANDS:
         fail(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
-    command = importlib.import_module(f"composcope.cli.{name}")
     try:
+        command = importlib.import_module(f"composcope.cli.{name}")
         command.main(tyro.cli(command.Args, prog=f"composcope {name}", description=command.Args.__doc__, args=rest))
     except InputError as error:
         fail(str(error))
+    except BrokenPipeError:  # of a reader that has seen enough, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         fail(f"{error.filename or 'file system'}: {error.strerror or error}")
     except KeyboardInterrupt:

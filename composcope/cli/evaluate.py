@@ -24,7 +24,7 @@ from composcope.files import write_png
 from composcope.locality.intervention import ComposedScores, Counted, LocalConditions, Nearest, Radius, Strongest
 from composcope.report.evaluation import curve, table, verdict
 from composcope.report.sheets import sheet
-from composcope.results import Row, add, jsonl
+from composcope.results import Row, add, jsonl, writable
 from composcope.runs import Model, load
 from composcope.runs.config import Config
 
@@ -109,6 +109,7 @@ class Subject:
 
 
 def main(args: Args) -> None:
+    writable(args.out)
     if (args.run is None) == (args.images is None) or (args.images is None) != (args.asked is None):
         raise InputError("give either a RUN, or --images DIR with --asked asked.json")
     if args.num < 1 or args.steps < 2 or args.max < 0 or (args.grid is not None and args.grid < 1):
@@ -138,7 +139,14 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     draw = sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, args.steps, args.device)
     Ks, grid = range(min(args.max, MOST[how]) + 1), args.grid or config.architecture.grid_size
     judged = length(draw, how, Ks, args.num, 1 / grid, folder, args.seed)
-    setting = {"snapshot": args.snapshot, "conditions": how, "num": args.num, "steps": args.steps, "grid": grid}
+    setting = {
+        "snapshot": args.snapshot,
+        "conditions": how,
+        "num": args.num,
+        "steps": args.steps,
+        "grid": grid,
+        "max": Ks[-1],
+    }
     if args.intervention != "none":
         setting["intervention"] = args.intervention
     said, none = (None, None) if args.intervention != "none" else in_the_paper(config)

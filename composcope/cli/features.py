@@ -24,7 +24,7 @@ from composcope.files import locked, write_png
 from composcope.locality import influence, pixel_gradient
 from composcope.locality.profile import centred_square
 from composcope.report import features as figures
-from composcope.results import Row, add, jsonl, read
+from composcope.results import Row, add, jsonl, read, writable
 from composcope.runs import load
 from composcope.runs.model import find, usable, weights_path
 from composcope.scenes import COLORS, PAPER_LOCATIONS
@@ -85,6 +85,7 @@ class Args:
 
 
 def main(args: Args) -> None:
+    writable(args.out)
     if (args.run is None) == (args.sdxl is None):
         raise InputError("give either a RUN, or --sdxl MODEL")
     if args.seeds < 2 or args.num < GROUPS or args.steps < 3 or args.locality_steps < 3 or args.grid < 1:

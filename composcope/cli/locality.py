@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from composcope.locality.profile import spearman
 from composcope.progress import track
 from composcope.report.findings import shown
 from composcope.report.locality import curves, dots, heatmaps, scatter
-from composcope.results import Row, add, jsonl, read
+from composcope.results import Row, add, jsonl, read, writable
 from composcope.runs import Model, load
 from composcope.runs.data import Stored, images_of
 from composcope.runs.model import find, weights_path
@@ -69,6 +70,7 @@ class Args:
 
 
 def main(args: Args) -> None:
+    writable(args.out)
     if (args.run is None) == (args.scatter is None):
         raise InputError("give either a RUN, or --scatter FOLDER")
     if args.noise_levels < 1 or args.num < 1 or args.memory < 1:
@@ -90,6 +92,8 @@ def measured(args: Args) -> list[Row]:
     pixels = looked_at(sets[0], model.resolution)
     report = Audit(levels_of(args, model, sets, pixels, folder), pixels, places_of(sets))
     setting = {"snapshot": args.snapshot, "states": args.states, "K": len(sets[0]), "num": args.num}
+    setting |= {"levels": args.noise_levels, "locations": [list(place) for place in sets[0]]}
+    setting |= {"images": str(args.images)} if args.images else {}
     rows = [row_of(m, Path(str(args.run)).name, setting, args.seed, model.config.objects[1]) for m in report.rows]
     print(report.table(), file=sys.stderr if args.json else None)
     draw(folder, model, report, rows, sets[0])
@@ -135,7 +139,7 @@ def kept(path: Path) -> Level:
     try:
         with np.load(path, allow_pickle=False) as file:
             return Level(float(file["sigma"]), file["x0"], file["gradients"], file["influences"])
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
         raise InputError(f"{path} does not hold a measured noise level ({error}); remove it to measure again") from None
 
 

@@ -60,8 +60,8 @@ def asked(model: Model, args: Args) -> list:
 
 
 def main(args: Args) -> None:
-    if args.n < 1 or args.steps < 2:
-        raise InputError(f"-n {args.n} --steps {args.steps}: at least one image and two noise levels are needed")
+    if args.n < 1 or args.batch < 1 or args.steps < 2:
+        raise InputError("at least one image (-n), one a batch (--batch) and two noise levels (--steps) are needed")
     if args.solver not in ("heun", "euler", "stochastic"):
         raise InputError(f"there is no solver {args.solver!r}; the solvers are heun, euler, stochastic")
     model = load(args.run, args.snapshot, args.device)

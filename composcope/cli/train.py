@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 
 import tyro
 
+from composcope.errors import InputError
 from composcope.evaluation.detector import recipes_of
 from composcope.evaluation.detector import train as train_detectors
 from composcope.report.sheets import sheet
 from composcope.runs.config import Config, configure
+from composcope.runs.model import SHIPPED
 from composcope.runs.training import ship, start
 
 
@@ -112,6 +114,8 @@ def main(args: Args) -> None:
         detectors(args)
         return
     config = config_of(args)
+    if args.ship and (Path(args.ship).name != args.ship or (SHIPPED / args.ship).exists()):
+        raise InputError(f"--ship {args.ship}: not a plain name, or a model of this name is there already")
     if args.dry_run:
         print(config.json())
         return

@@ -56,6 +56,12 @@ class Recipe:
     average_every: int = 250  # averages kept for other widths afterwards
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("images", "batch", "decay", "accumulate", "lr", "P_std"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise InputError(f"{name} = {value}: a training needs one above 0")
+
     @property
     def steps(self) -> int:
         return -(-self.images // self.batch)
@@ -95,7 +101,7 @@ def ahead(make: Callable[[int], Examples], starts: Iterable[int], depth: int = 2
 
 def use(torch_threads: int, numba_threads: int) -> None:
     torch.set_num_threads(torch_threads)
-    numba.set_num_threads(numba_threads)
+    numba.set_num_threads(min(numba_threads, numba.config.NUMBA_NUM_THREADS))
 
 
 def parts_of(recipe: Recipe) -> int:

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, UInt8
@@ -19,6 +20,7 @@ from numpy import ndarray
 from safetensors import safe_open
 from torch import Tensor, nn
 
+from composcope.errors import InputError
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
 
 RESOLUTIONS = (32, 64, 128)
@@ -129,8 +131,11 @@ def nearest(height: int, width: int) -> int:
 
 def detect(images: UInt8[ndarray, "n h w 3"]) -> list[list[Found]]:
     """The objects in each image. An empty image has none; of two objects merged into one, one is found."""
+    images = np.ascontiguousarray(images)
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
+        raise InputError(f"detect takes uint8 images [n, h, w, 3], 0 to 255, not {images.dtype} {list(images.shape)}")
     detector, about = load(nearest(*images.shape[1:3]))
-    return find(detector, images, about["threshold"])
+    return find(detector, images, about["threshold"]) if len(images) else []
 
 
 @torch.inference_mode()

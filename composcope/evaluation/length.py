@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -106,11 +107,15 @@ def judge_folder(folder: Path, asked: Path, cell: float) -> dict[int, Judged]:
     return {K: judge(np.stack([i for i, _ in pairs]), [c for _, c in pairs], cell) for K, pairs in sorted(by_K.items())}
 
 
+def place(u: float, v: float) -> tuple[float, float]:
+    return float(u), float(v)
+
+
 def read_asked(path: Path) -> dict[str, ConditionSet]:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         sets: dict[str, ConditionSet] = {
-            name: [c if isinstance(c, str) else (float(c[0]), float(c[1])) for c in said[name]] for name in said
+            name: [c if isinstance(c, str) else place(*c) for c in said[name]] for name in said
         }
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise InputError(f'{path} is not of the form {{"file.png": [[u, v], ...]}} ({error})') from None
@@ -135,7 +140,7 @@ def read(path: Path) -> Images | None:
     try:
         with np.load(path, allow_pickle=False) as file:
             return file["images"]
-    except (OSError, ValueError, KeyError, EOFError):
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         raise InputError(f"{path} does not hold images; move it away and they are drawn again") from None
 
 

@@ -9,7 +9,7 @@ Any denoiser will do; without a conditioner only pixels are measured.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -138,8 +138,14 @@ def audit(
     condition_sets: one an image; the conditions are places (u, v) in [0, 1]^2.
     states: "noised" images, or the model's own "trajectory" from noise.
     """
+    if not images.is_floating_point():
+        raise InputError(f"audit: images are {images.dtype}; they have to be in the denoiser's own x, floating point")
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
+    if states not in get_args(States) or not (chosen > 0).all():
+        raise InputError(f"audit: states is one of {', '.join(get_args(States))}, not {states!r}; sigmas are above 0")
     asked = condition_sets if conditioner and condition_sets else [()] * len(images)
+    if len(asked) != len(images):
+        raise InputError(f"audit: {len(asked)} condition sets for {len(images)} images")
     spots = tuple(pixels or [(images.shape[2] // 2, images.shape[3] // 2)])
     at = states_at(denoiser, images, chosen, cond_of(conditioner, asked, images, seed), states, seed)
     measured = [

@@ -70,7 +70,7 @@ class Nearest:
     def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
         away = asked.offsets(self.grid).norm(dim=0)
         away = away.masked_fill(~asked.near(self.radius, self.grid), torch.inf)
-        nothing = torch.full((1, *asked.size), torch.finfo(away.dtype).max, device=away.device)
+        nothing = away.new_full((1, *asked.size), torch.finfo(away.dtype).max)
         nearest = torch.cat([nothing, away]).argmin(0)
         return blurred(one_hot(nearest, len(subsets)), self.smooth / self.grid)
 

@@ -108,7 +108,9 @@ def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
         several = x.detach().expand(n, *x.shape[1:]).clone().requires_grad_()
         rows = cond if cond is None else cond.expand(n, -1)
         with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            denoiser(several, sigma.expand(n), rows)
+            x0 = denoiser(several, sigma.expand(n), rows)
+        if not x0.requires_grad:
+            raise InputError("the denoiser gives no gradient of x0 by x: it runs under no_grad, or does not look at x")
         return sum(seen.values())
 
     return saved(2) - saved(1)

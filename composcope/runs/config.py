@@ -31,6 +31,13 @@ class Architecture:
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
     emb: int | None = None  # channels of the embedding of noise level and label, in widths; None: the widest level's
 
+    def __post_init__(self) -> None:
+        for name in ("resolution", "grid_size", "width", "blocks", "emb"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise InputError(f"{name} = {value}: a network needs at least 1")
+        if not 0 <= self.radius <= 4 * self.grid_size:
+            raise InputError(f"radius = {self.radius}: patches reach from 0 to four times the grid of {self.grid_size}")
+
 
 @dataclass(frozen=True)
 class Config:
@@ -45,6 +52,10 @@ class Config:
     jitter: bool = False  # of the camera and the lamps
     data: str | None = None  # images on disk in place of scenes drawn here
     threads: int | None = None  # None: all there are
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"threads = {self.threads}: a training needs at least 1")
 
     def save(self, path: Path) -> None:
         write_text(path, self.json() + "\n")

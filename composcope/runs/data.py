@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ def read(path: Path) -> list[np.ndarray]:
             return [np.asarray(Image.open(file).convert("RGB")) for file in files]
         with np.load(path, allow_pickle=False) as kept:
             images = kept["images"]
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
         raise InputError(f"{path} is neither a folder of pictures nor an .npz with `images` ({error})") from None
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         raise InputError(f"the images of {path} are {images.dtype} {list(images.shape)}, not uint8 [n, h, w, 3]")

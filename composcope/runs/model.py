@@ -87,7 +87,7 @@ def load(run: str | Path, snapshot: str = "final", device: str = "cpu") -> Model
         raise InputError(f"{folder} has no {path.name}: the run has not come so far; train it on with the same command")
     try:
         return restored(Config.load(folder / "config.json"), load_file(path)).to(device)
-    except (SafetensorError, RuntimeError, KeyError) as error:
+    except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} does not hold the weights of this run ({str(error).splitlines()[0]})") from None
 
 

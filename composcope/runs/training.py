@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from PIL.Image import Image
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -74,13 +75,21 @@ def constants(config: Config, images: Images, path: Path) -> tuple[Pixels, float
     if not path.exists():
         pixels, sigma_data = measured(config, images)
         save_tensors(path, pixels.state_dict() | {"sigma_data": torch.tensor(sigma_data)})
-    kept = load_file(path)
-    return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
+    try:
+        kept = load_file(path)
+        return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
+    except (SafetensorError, KeyError) as error:
+        raise InputError(f"{path} is damaged ({error}); remove it and it is measured again, the same") from None
 
 
 def same_run(config: Config, folder: Path) -> None:
     """An InputError if the folder holds a run of another configuration; it is not touched."""
     path = folder / "config.json"
+    others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {"pixels.safetensors"}
+    if others and not path.exists():
+        raise InputError(
+            f"{folder} holds {min(others)} and no config.json: not a run; choose another folder with --out"
+        )
     if path.exists() and (differs := difference(Config.load(path), config)):
         raise InputError(f"{folder} holds another run ({differs}); choose another folder with --out")
 
