@@ -34,8 +34,8 @@ class Planned:
 SNAPSHOTS = ("early", "middle")
 WRAPPED = ("local", "narrow", "wide", "smooth", "annealed", "own", "composed")
 COLORED = ("evaluate", "features")
-# exp2's network on patches of 36 pixels; the paper's 17 cells of a grid of 16 take four times as long to draw as 9 of 8.
-# After 67,000 images it still ignored its label (LOG.md): whether 192,000 are enough is not known.
+# exp2's network on patches of 36 pixels. The paper's, 17 cells of a grid of 16, take four times as long to draw. After
+# 67,000 images it still ignored its label (LOG.md): whether 192,000 are enough is not known.
 # fmt: off
 WIDE = ("exp2l", "--grid-size", "8", "--radius", "4",
         "--mult", "1", "1", "--blocks", "1", "--attention", "9", "--emb", "8")
