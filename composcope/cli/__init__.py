@@ -3,7 +3,7 @@
 Each file of this room has a frozen dataclass `Args`, whose docstring opens with a line to paste, and `main(args)`.
 """
 
-import importlib
+import importlib.metadata
 import os
 import sys
 
@@ -36,6 +36,9 @@ def main() -> None:
     name, *rest = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
         print(usage())
+        return
+    if name == "--version":
+        print(importlib.metadata.version("composcope"))
         return
     if name not in COMMANDS:
         fail(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")

@@ -20,8 +20,8 @@ from composcope.runs.training import ship, start
 class Args:
     """composcope train exp1 --preset laptop --out runs/exp1
 
-    Train an experiment of the paper (numbered as in its version 3), with any of its parts changed. The same command
-    goes on from where the run was stopped. On several processes:
+    Train an experiment of the paper (numbered as in its version 3), with any of its parts changed; --dry-run prints
+    what the preset has for each. The same command goes on from where the run was stopped. On several processes:
     torchrun --standalone --nproc-per-node N --no-python composcope train ...
     """
 
