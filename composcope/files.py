@@ -10,13 +10,19 @@ from typing import Any
 from composcope.errors import InputError
 
 
-@contextmanager
-def whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it is removed."""
+def file_at(path: str | Path) -> Path:
+    """A path for a file, with the folder it goes into."""
     path = Path(path)
     if not path.name or path.is_dir():
         raise InputError(f"{path} is a folder; a file has to be written there")
     path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextmanager
+def whole(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it is removed."""
+    path = file_at(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield partial
@@ -48,10 +54,8 @@ def locked(folder: str | Path) -> Iterator[None]:
 @contextmanager
 def alone(path: str | Path) -> Iterator[None]:
     """Wait until no other process is between reading `path` and writing it."""
-    if not Path(path).name or Path(path).is_dir():
-        raise InputError(f"{path} is a folder; a file has to be written there")
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with open(Path(path).with_name(f".{Path(path).name}.lock"), "w") as handle:
+    path = file_at(path)
+    with open(path.with_name(f".{path.name}.lock"), "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

@@ -52,12 +52,11 @@ def read(path: str | Path) -> list[Row]:
     return rows
 
 
-def writable(path: Path) -> Path:
-    """Where rows are to go, before the work for them is done; what is drawn goes into a folder of that name."""
+def writable(path: Path) -> None:
+    """An InputError, before the work is done, if rows cannot go there; pictures go into a folder of that name."""
     if not path.suffix or path.is_dir():
         raise InputError(f"--out {path}: rows go into a file, such as {path}/rows.jsonl")
     read(path)
-    return path
 
 
 def add(path: str | Path, rows: Iterable[Row]) -> None:

@@ -4,7 +4,6 @@ import base64
 import io
 import re
 import sys
-from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -47,22 +46,14 @@ def test_the_papers_values_are_read(text, values):
         (k_max(7, 6, 8, "9 (v3: 7)"), "agrees"),
         (k_max(5, 4, 6, "9 (v3: 7)"), "ours is lower"),
         (k_max(4, 3, 4, "1+(0-2) (v3: 2)"), "ours is higher"),
+        (k_max(3, 3, 3, "9 (v3: 7)", max=3), "not asked further"),
+        (k_max(3, 3, 3, "9 (v3: 7)", max=4), "ours is lower"),
         (k_max(4, 3, 4, None), "not in the paper"),
         (None, "not measured"),
     ],
 )
 def test_the_comparison_is_computed(row, words):
     assert verdict(row)[1] == words
-
-
-def test_a_model_that_was_not_asked_further_is_not_called_lower():
-    found = [Row("length/found", "exp1", float(K), {**FINAL, "K": K}) for K in (1, 2, 3)]
-    for asked, words in (
-        (found, "not asked further"),
-        ([*found, replace(found[0], setting={**FINAL, "K": 4})], "lower"),
-    ):
-        study = Study([*asked, k_max(3, 3, 3, "9 (v3: 7)")])
-        assert words in summary(study)[0]
 
 
 def test_runs_are_compared_at_one_tolerance():

@@ -61,11 +61,6 @@ class Study:
         """Of nine asked objects, how many are found at their places: this says more than a K_max of 0."""
         return self.of(run, K=9).get("length/found")
 
-    def asked(self, run: str) -> float:
-        """The most objects the run was asked for."""
-        last = self.of(run).get("length/found")
-        return last.setting["K"] if last and "K" in last.setting else math.inf
-
     def runs(self, claim: str) -> list[str]:
         return list(dict.fromkeys(row.run for row in self.rows if row.claim == claim))
 
@@ -121,17 +116,14 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", plain)]
 
 
-def verdict(row: Row | None, asked: float = math.inf) -> tuple[str, str]:
-    """(class, words): whether one of the paper's values lies in our interval, and if not, on which side ours is.
-
-    asked: the most a K_max could be.
-    """
+def verdict(row: Row | None) -> tuple[str, str]:
+    """(class, words): whether one of the paper's values lies in our interval, and if not, on which side ours is."""
     if row is None or row.paper is None:
         return "none", "not measured" if row is None else "not in the paper"
     theirs, (_, low, high) = numbers(str(row.paper)), edges(row)
     if any(low <= value <= high for value in theirs):
         return "agree", "agrees"
-    if high >= asked:
+    if high >= row.setting.get("max", math.inf):  # of a K_max: the most that was asked for
         return "none", "not asked further"
     return "differ", "ours is lower" if high < min(theirs) else "ours is higher" if low > max(theirs) else "differs"
 
@@ -164,7 +156,7 @@ def reached(study: Study, run: str) -> str:
     strict = study.of(run).get("length/k_max_strict")
     more = f", {shown(strict)} by the strict rule" if strict else ""
     more += f", and {shown(there)} of nine" if there else ""
-    paper = f"paper {row.paper}: {verdict(row, study.asked(run))[1]}" if row.paper else "not in the paper"
+    paper = f"paper {row.paper}: {verdict(row)[1]}" if row.paper else "not in the paper"
     others = [other for other in study.runs(K_MAX) if other.startswith(f"{run} within ")]
     more += "".join(f"; judged {other.removeprefix(run + ' ')}, {reached(study, other)}" for other in others)
     return f"draws what is asked up to {shown(row)} objects ({paper}){more}"
@@ -255,7 +247,7 @@ def lengths(study: Study, runs: Iterable[str]) -> Told:
     lines, kinds = [], dict[str, list[str]]()
     for run in runs:
         lines.append(length_line(study, run))
-        kinds.setdefault(verdict(study.of(run).get(K_MAX), study.asked(run))[1], []).append(run)
+        kinds.setdefault(verdict(study.of(run).get(K_MAX))[1], []).append(run)
     if not lines:
         return []
     head = "run", "K_max, paper's rule [95 %]", "the paper", "agrees?", "trained on", "strict rule [95 %]"
@@ -275,7 +267,7 @@ def length_line(study: Study, run: str) -> list[Cell]:
     rows, expected = study.of(run), study.named(run)
     found, none, cost = (rows.get(f"length/{name}") for name in ("k_max_paper", "none_asked", "evaluations"))
     paper = str(found.paper or "") if found else expected.paper
-    first: list[Cell] = [run, shown(found), paper, verdict(found, study.asked(run)), expected.trained]
+    first: list[Cell] = [run, shown(found), paper, verdict(found), expected.trained]
     if found is None:
         return [*first, *[""] * 7]
     extra, there = rows.get("length/k_max_paper_extra"), study.there(run)
