@@ -83,6 +83,22 @@ def test_a_batch_that_cannot_be_cut_leaves_no_trace(tmp_path):
     assert not (tmp_path / "config.json").exists()
 
 
+def test_a_run_begins_with_the_weights_of_another_and_its_own_constants(tmp_path, finished):
+    changes = TINY | {"images": 8, "seed": 1, "lr": 1e-9, "objects": (2, 2), "init": str(finished)}
+    start(configure("exp2l", "smoke", changes), tmp_path)
+    ours, theirs = load(tmp_path), load(finished)
+    assert not torch.equal(ours.pixels.centre, theirs.pixels.centre)
+    ours.denoiser.sigma_data.copy_(theirs.denoiser.sigma_data)
+    inputs = torch.randn(2, *ours.shape), torch.tensor([0.5, 2.0]), ours.conditioner([[(0.3, 0.3)], []])
+    torch.testing.assert_close(ours(*inputs), theirs(*inputs), rtol=1e-4, atol=1e-4)
+
+
+def test_a_run_does_not_begin_with_another_network(tmp_path, finished):
+    with pytest.raises(InputError, match="--init: .* has another network than this run"):
+        start(configure("exp1", "smoke", TINY | {"init": str(finished)}), tmp_path)
+    assert not (tmp_path / "config.json").exists()
+
+
 def test_a_folder_in_use_is_refused(tmp_path):
     with locked(tmp_path), pytest.raises(InputError, match="in use by another process"):
         start(configure("exp1", "smoke", TINY), tmp_path)

@@ -86,6 +86,8 @@ class Args:
     """Weights and activations in channels-last layout."""
     threads: int | None = None
     """Threads of this process."""
+    init: str | None = None
+    """A run folder or a model that comes with the package, whose weights are the first ones."""
     dry_run: bool = False
     """Print the configuration and stop."""
     ship: str | None = None

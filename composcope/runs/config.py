@@ -52,6 +52,7 @@ class Config:
     jitter: bool = False  # of the camera and the lamps
     data: str | None = None  # images on disk in place of scenes drawn here
     threads: int | None = None  # None: all there are
+    init: str | None = None  # the run whose weights this one begins with
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:

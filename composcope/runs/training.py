@@ -55,6 +55,8 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
             return
         images = images_of(config)
         model = Model(config, *constants(config, images, folder / "pixels.safetensors"))
+        if config.init:
+            begin(model, config.init)
         make = examples_of(model, images)
         parts_of(config.recipe)
         if rank == 0:
@@ -68,6 +70,16 @@ def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device
                 write_png(folder / "samples" / f"{step:09d}.png", samples(model, weights, sheet))
 
         train(model, Loss(model.denoiser), make, config.recipe, folder, renormalize, keep, draw, device)
+
+
+def begin(model: Model, run: str) -> None:
+    """Give `model` the weights of another run, fixed frequencies included; what was measured of its data stays."""
+    own = {name for name in model.state_dict() if name.startswith("pixels.") or name.endswith(".sigma_data")}
+    theirs = {name: tensor for name, tensor in load(run).state_dict().items() if name not in own}
+    for name, tensor in model.state_dict().items():
+        if name not in own and (name not in theirs or theirs[name].shape != tensor.shape):
+            raise InputError(f"--init: {run} has another network than this run ({name}); give it the same architecture")
+    model.load_state_dict(theirs, strict=False)
 
 
 def constants(config: Config, images: Images, path: Path) -> tuple[Pixels, float]:
