@@ -94,7 +94,7 @@ def test_a_run_begins_with_the_weights_of_another_and_its_own_constants(tmp_path
 
 
 def test_a_run_does_not_begin_with_another_network(tmp_path, finished):
-    with pytest.raises(InputError, match="--init: .* has another network than this run"):
+    with pytest.raises(InputError, match=r"--init: .* has another network than this run"):
         start(configure("exp1", "smoke", TINY | {"init": str(finished)}), tmp_path)
     assert not (tmp_path / "config.json").exists()
 
