@@ -12,13 +12,14 @@ import tyro
 from composcope.results import Row
 from composcope.study.plan import measured
 
-RUNS = "exp2,exp2l,exp3l,exp1-one,exp2l-one,exp2l-wide"
+RUNS = "exp2,exp2l,exp3l,exp1-one,exp2l-one,exp2l-wide,exp2l-wide-one"
 PAIRS = (  # (repaired, failing): what the intervention gains
     ("exp2l", "exp2"),
     ("exp2+local", "exp2"),
     ("exp2+composed", "exp2"),
     ("exp2l-one", "exp1-one"),
     ("exp2l", "exp2l-wide"),  # patches as wide as the image: must fail like exp2
+    ("exp2l-one", "exp2l-wide-one"),
 )
 
 

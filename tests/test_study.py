@@ -77,12 +77,21 @@ def test_submitit_runs_a_node_and_reports_a_failure(tmp_path):
     assert "no-such-command" in study.log("bad").read_text()
 
 
-def test_the_plan_is_closed_and_writes_each_file_once(tmp_path):
-    nodes = plan("smoke", tmp_path)
-    outs = [node.command[node.command.index("--out") + 1] for node in nodes]
-    assert len(set(outs)) == len(nodes)
+@pytest.mark.parametrize("preset", ["smoke", "laptop"])
+def test_the_plan_is_closed_and_writes_each_file_once(tmp_path, preset):
+    nodes = plan(preset, tmp_path)
+    outs = [node.command[node.command.index("--out") + 1] for node in nodes if "--grid" not in node.command]
+    assert len(set(outs)) == len(outs)  # the same images judged within --grid follow, in the same file
     assert {need for node in nodes for need in node.needs} <= {node.name for node in nodes}
     assert {f"train {run.name}" for run in RUNS} <= {node.name for node in nodes}
+
+
+def test_a_run_that_begins_with_another_is_trained_after_it(tmp_path):
+    first, second = [node for node in plan("laptop", tmp_path, "exp2l-wide") if node.name.startswith("train")]
+    assert (first.name, second.needs) == ("train exp2l-wide-one", (first.name,))
+    out, init = (node.command[node.command.index(word) + 1] for node, word in ((first, "--out"), (second, "--init")))
+    assert out == init
+    assert [node.name for node in plan("small", tmp_path, "exp2l-wide")][0] == "train exp2l-wide"
 
 
 @pytest.mark.parametrize(("call", "word"), [(("smoke", ".", "exp9"), "exp9"), (("huge", "."), "huge")])

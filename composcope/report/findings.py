@@ -98,6 +98,7 @@ EFFECTS = (
     Effect("Fig. 4", "Trained on single objects, the patch-local network still draws more", "exp2l-one", "exp1-one"),
     Effect("Fig. 8", "Trained on up to five objects a model goes further than on up to three", "exp1-five", "exp1"),
     Effect("E.3", "Patches as wide as the image fail again", "exp2l", "exp2l-wide"),
+    Effect("E.3", "The same, trained on single objects", "exp2l-one", "exp2l-wide-one"),
     Effect("E.3", "The same without training", "local one-label machine", "ideal one-label machine"),
     Effect("Table 2", "All labels go further than a random number of them", "exp1", "random"),
     Effect("Table 2", "A random number of labels goes further than all but one", "random", "drop-one"),
