@@ -91,7 +91,7 @@ def test_a_run_that_begins_with_another_is_trained_after_it(tmp_path):
     assert (first.name, second.needs) == ("train exp2l-wide-one", (first.name,))
     out, init = (node.command[node.command.index(word) + 1] for node, word in ((first, "--out"), (second, "--init")))
     assert out == init
-    assert [node.name for node in plan("small", tmp_path, "exp2l-wide")][0] == "train exp2l-wide"
+    assert plan("small", tmp_path, "exp2l-wide")[0].name == "train exp2l-wide"
 
 
 @pytest.mark.parametrize(("call", "word"), [(("smoke", ".", "exp9"), "exp9"), (("huge", "."), "huge")])
