@@ -1,6 +1,8 @@
 """The scheduler does every node once, in order, goes on after a stop, and a failure stops only what depends on it."""
 
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,13 @@ def recorder(started: list[str], failing: tuple[str, ...] = ()):
         return Fake(1 if node.name in failing else 0)
 
     return start
+
+
+def test_the_time_left_is_that_of_the_longest_chain_or_of_all_the_work(tmp_path):
+    study = Study([replace(node, minutes=4) for node in GRAPH], tmp_path)  # a -> b -> d is the longest chain
+    assert (study.minutes_left(1), study.minutes_left(2)) == (16, 12)
+    study.running["a"] = (None, time.monotonic() - 60)
+    assert study.minutes_left(2) == pytest.approx(11, abs=0.01)
 
 
 def test_every_node_runs_once_after_what_it_needs(tmp_path):

@@ -138,11 +138,20 @@ class Study:
         waiting = [node for node in self.nodes.values() if self.state(node.name) == "waiting"]
         return [node for node in waiting if all(self.state(need) == "done" for need in node.needs)]
 
+    def minutes_of(self, name: str) -> float:
+        """What is left of one node."""
+        if name in self.running:
+            return max(self.nodes[name].minutes - (time.monotonic() - self.running[name][1]) / 60, 0.0)
+        return self.nodes[name].minutes if self.state(name) == "waiting" else 0.0
+
     def minutes_left(self, jobs: int) -> float:
-        now = time.monotonic()
-        waiting = sum(node.minutes for node in self.nodes.values() if self.state(node.name) == "waiting")
-        running = sum(max(self.nodes[n].minutes - (now - t) / 60, 0.0) for n, (_, t) in self.running.items())
-        return (waiting + running) / jobs
+        """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait for each other."""
+        left = {name: self.minutes_of(name) for name in self.nodes}
+
+        def chain(name: str) -> float:
+            return left[name] + max(map(chain, self.nodes[name].needs), default=0.0)
+
+        return max(sum(left.values()) / jobs, *map(chain, left)) if left else 0.0
 
     def collect(self) -> None:
         """Mark what has ended; a failed node keeps its log and does not stop the others."""
