@@ -108,7 +108,9 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_run_and_snapshot(tmp_
         rows.append(Row("length/k_max_paper", run, 9, setting | {"intervention": "local"}))
         if run != "c":
             where = {"snapshot": snapshot, "trained": 3, "chance": 0.14}
-            rows.append(Row("locality/conditional_locality", run, 0.2 + 0.2 * k, where, 0, 0.1, 0.9))
+            rows.append(Row("locality/conditional_locality", run, 0.2 + 0.2 * k, where | {"num": 8}, 0, 0.1, 0.9))
+            rows.append(Row("locality/conditional_locality", run, 0.9 - 0.2 * k, where | {"num": 1}, 0))
+    rows.append(Row("locality/conditional_locality", "b", 0.1, where | {"num": 99, "K": 12}, 0))
     add(tmp_path / "rows.jsonl", rows)
     out = tmp_path / "made" / "locality.jsonl"
     main(Args(scatter=tmp_path, out=out))

@@ -42,3 +42,11 @@ def test_an_unknown_study_is_named(monkeypatch, capsys, tmp_path):
         run(monkeypatch, "theory", "--only", "lemma_9", "--out", tmp_path / "rows.jsonl")
     assert stop.value.code == 2
     assert "lemma_9" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [("theory",), ("sim", "--circles")])
+def test_a_folder_for_the_rows_is_refused_before_the_work(monkeypatch, capsys, tmp_path, words):
+    with pytest.raises(SystemExit) as stop:
+        run(monkeypatch, *words, "--out", tmp_path)
+    assert stop.value.code == 2
+    assert "rows go into a file" in capsys.readouterr().err and not list(tmp_path.iterdir())

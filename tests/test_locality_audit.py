@@ -6,6 +6,7 @@ import torch
 
 from composcope.errors import InputError
 from composcope.locality import audit
+from composcope.locality.audit import states_at
 from composcope.scenes.condition import ColorCounts, LocationGrid
 
 GRID = LocationGrid(8)
@@ -80,12 +81,32 @@ def test_conditions_without_a_place_are_refused():
         audit(lambda x, sigma, cond: x, torch.zeros(1, 3, 16, 16), [("red", "blue")], ColorCounts(), SIGMAS)
 
 
+def test_a_trajectory_is_the_same_whatever_level_is_looked_at_first():
+    def exact(x, sigma, cond):  # of data N(3, 0.1^2) in every pixel
+        s = sigma[:, None, None, None] ** 2
+        return (0.01 * x + 3 * s) / (0.01 + s)
+
+    images = torch.zeros(4, 3, 16, 16)
+    for sigmas in ([80.0, 10.0, 0.5], [0.5]):
+        state = states_at(exact, images, torch.tensor(sigmas), None, "trajectory", seed=0)[-1]
+        assert state.mean() == pytest.approx(3, abs=0.1) and state.std() == pytest.approx(0.26**0.5, abs=0.05)
+
+
+def test_what_looks_at_nothing_has_no_square():
+    report = audit(lambda x, sigma, cond: 0 * x, torch.randn(2, 3, 16, 16), sigmas=[1.0])
+    assert [row.name for row in report.rows if np.isnan(row.estimate.value)] == ["square"]
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"denoiser": torch.no_grad()(local)}, "gives no gradient"),
         ({"sigmas": [1.0, -1.0]}, "sigmas are above 0"),
         ({"condition_sets": SETS[:1]}, "1 condition sets for 2 images"),
+        ({"condition_sets": [((16.0, 16.0),)] * 2}, r"not a \(u, v\) in \[0, 1\]"),
+        ({"denoiser": lambda x, sigma, cond: x * torch.nan}, "not finite at sigma 5"),
+        ({"states": "trajectory", "sigmas": [0.5, 5.0]}, "falling noise levels"),
+        ({"images": torch.zeros(0, 3, 16, 16), "condition_sets": []}, "0 images"),
     ],
 )
 def test_what_cannot_be_measured_is_said(changes, sentence):

@@ -148,6 +148,14 @@ def test_local_pixels_change_a_denoiser_only_beyond_their_radius(fill):
     assert counted.evaluations == 2 * 16
 
 
+def test_local_pixels_are_those_of_an_image_whatever_is_beside_it():
+    def total(x, sigma, cond):
+        return torch.zeros_like(x) + x.sum((1, 2, 3), keepdim=True)
+
+    local = LocalPixels(total, radius=0)
+    torch.testing.assert_close(local(X, SIGMA, None)[1:], local(X[1:], SIGMA[1:], None))
+
+
 def test_what_local_pixels_do_not_see_is_the_mean_or_noise_of_the_level():
     def total(x, sigma, cond):
         return torch.zeros_like(x) + x.sum((1, 2, 3), keepdim=True)

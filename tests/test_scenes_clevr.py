@@ -93,6 +93,7 @@ BROKEN = {
     r"objects\[0\]: the field `material` is missing": lambda s: s["objects"][0].pop("material"),
     r"objects\[2\]: the field `3d_coords`": lambda s: s["objects"][2].update({"3d_coords": [1, 2]}),
     r"objects\[2\]: the field `rotation`": lambda s: s["objects"][2].update(rotation="north"),
+    "right above the origin": lambda s: s.update(camera_location=[0, 0, 10]),
     "the field `camera_location`": lambda s: s.update(camera_location=[1, 2, None]),
     "lights: the field `Key`": lambda s: s["lights"].update(Key=3),
     r"objects\[3\]: not an object": lambda s: s["objects"].__setitem__(3, 7),

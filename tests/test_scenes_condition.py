@@ -103,6 +103,7 @@ def test_one_of_one_is_all_and_all_but_one_of_one_is_none():
     [
         (lambda: LocationGrid(8)([((0.5, 1.1),)]), r"\(0.5, 1.1\)"),
         (lambda: LocationGrid(8)([((float("nan"), 0.1),)]), "nan"),
+        (lambda: LocationGrid(8)([(0.5, 0.5)]), "the location 0.5 is not"),
         (lambda: LocationList()([(*PAPER_LOCATIONS, (0.1, 0.1))]), "13 locations"),
         (lambda: ColorCounts()([("pink",)]), "no colour 'pink'"),
         (lambda: labelled("ab", "none", 0), "no label policy 'none'"),

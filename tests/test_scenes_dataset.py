@@ -105,6 +105,9 @@ def test_the_layout_of_the_original_clevr_and_of_one_file_a_scene(folder, tmp_pa
 def test_a_folder_that_lacks_something_says_what(folder, tmp_path):
     with pytest.raises(InputError, match="scenes does not exist"):
         Folder(tmp_path, 8, ColorCounts()).batch(0, 1)
+    (tmp_path / "CLEVR_scenes.json").write_text('{"scenes": []}')
+    with pytest.raises(InputError, match="has no scenes in its files"):
+        Folder(tmp_path, 8, ColorCounts()).batch(0, 1)
     (tmp_path / "CLEVR_scenes.json").write_text((folder / "CLEVR_scenes.json").read_text())
     with pytest.raises(InputError, match=r"scenes\[0\]: there is no image .*CLEVR_new_000000.png"):
         Folder(tmp_path, 8, ColorCounts()).batch(0, 1)

@@ -64,7 +64,7 @@ def test_a_job_that_is_stopped_and_run_again_makes_the_same_bytes(form, tmp_path
 def test_clevr_files_hold_the_scenes_and_their_images(tmp_path):
     export(job(), tmp_path)
     scenes = [sample(9, i, Rules((1, 2))) for i in range(12)]
-    assert load_clevr(tmp_path / "CLEVR_scenes.json") == scenes
+    assert load_clevr(tmp_path / "CLEVR_scenes.json") == load_clevr(tmp_path) == scenes
     for i, image in enumerate(render(scenes, (24, 18))):
         assert np.array_equal(np.asarray(Image.open(tmp_path / "images" / f"CLEVR_new_{i:06d}.png")), image)
     struct = json.loads((tmp_path / "CLEVR_scenes.json").read_text())["scenes"][3]

@@ -97,7 +97,8 @@ def test_a_place_is_where_the_object_is_projected():
         (Rules((2, 2), min_pixels=100_000), None, "100000 visible pixels"),
         (Rules(), [(0.5, 0.5), (0.5, 0.5)], "too close"),
         (Rules(), [(0.5, 0.5), (0.5, 0.0)], r"\(0.5, 0.0\).*not on the flat ground"),
-        (Rules(camera_jitter=1e-9), [(0.5, -3.0)], "not on the flat ground"),
+        (Rules(camera_jitter=1e-9), [(0.5, 0.01)], "not on the flat ground"),
+        (Rules(), [(1.2, 0.6)], r"not all in \[0, 1\]"),
     ],
 )
 def test_what_cannot_be_ends_in_an_error(rules, places, words):

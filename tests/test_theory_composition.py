@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from composcope.diffusion.sample import noise_levels, sample
+from composcope.errors import InputError
 from composcope.theory import composition as C
 from composcope.theory.mixture import gaussian
 from composcope.theory.relaxation import Coupled
@@ -59,6 +60,11 @@ def test_a_local_learner_of_pairs_draws_any_number_of_objects():
     for image, asked in zip(drawn.flatten(1), cond, strict=True):
         means = torch.stack([image[list(block)].mean() for block in truth.blocks])
         torch.testing.assert_close(means.abs(), asked, atol=0.3, rtol=0)
+
+
+def test_two_blocks_are_too_few_to_learn_from_pairs():
+    with pytest.raises(InputError, match="pairs out of 2 blocks"):
+        C.learn_from_pairs(C.random_composition(0, count=2))
 
 
 def test_the_denoisers_are_the_formula_row_by_row():

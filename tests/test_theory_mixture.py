@@ -73,6 +73,11 @@ def test_three_ways_to_a_divergence_agree():
     assert kl_line(p, q) == pytest.approx(closed, abs=1e-10)
     value, error = kl(p, q)
     assert abs(value - closed) < 4 * error and error < 0.005
+    for far, wide in ((8.0, 1.0), (0.0, 300.0)):  # where the mass of q is not among the samples of p
+        other = gaussian([far], wide)
+        value, error = kl(gaussian([0.0], 1.0), other)
+        assert abs(value - kl_gaussian(gaussian([0.0], 1.0), other)) < 4 * error
+        assert kl_line(gaussian([0.0], 1.0), other) == pytest.approx(kl_gaussian(gaussian([0.0], 1.0), other), abs=1e-9)
     bumps = blend([p, gaussian([3.0], 0.2)])
     value, error = kl(bumps, q, sigma=0.3)
     assert abs(value - kl_line(bumps, q, sigma=0.3)) < 4 * error

@@ -64,6 +64,8 @@ def test_rise_and_order():
     assert S.rise(loss).tolist() == [0.25, 0.0]
     outputs = torch.tensor([[[0.0, 0.0]], [[0.9, 0.5]], [[0.5, 1.4]], [[1.0, 1.5]]]).double()
     assert S.learned_at(outputs, S.Concepts((1.0, 1.5), (0.1, 0.1), 2)).tolist() == [[3.0, 2.0]]
+    diverged = torch.full((4, 1, 2), torch.nan).double()
+    assert S.learned_at(diverged, S.Concepts((1.0, 1.5), (0.1, 0.1), 2)).tolist() == [[4.0, 4.0]]
     first, second = S.Network(2, 3).layers(3, 1)
     assert (first != second).all()  # layers of one shape are drawn apart
     assert S.Network(2, 3, start="positive").layers(2, 1)[0].min() >= 0

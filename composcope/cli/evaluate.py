@@ -132,7 +132,7 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there is nothing to evaluate")
     config = model.config
     how = "colors" if config.conditioner == "color" else args.locations
-    name = Path(str(args.run)).name + ("" if args.intervention == "none" else f"+{args.intervention}")
+    name = Path(str(args.run)).resolve().name + ("" if args.intervention == "none" else f"+{args.intervention}")
     folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{fingerprint(model)}"
     counted = Counted(model)
     denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner)

@@ -1,6 +1,7 @@
 """`composcope features`: are concepts disentangled in a learned basis? Our colour model, and SDXL."""
 
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -109,15 +110,22 @@ def digest(*what: Any) -> str:
 def rows_of(found: Sequence[Measured], run: str, setting: dict[str, Any], seed: int) -> list[Row]:
     """The paper's findings stand beside the rows of text-to-image models, the only ones it has them for."""
     paper = PAPER if "guidance" in setting else {}
-    return [
-        Row(f"features/{m.claim}", run, m.value, setting | m.setting, seed, m.low, m.high, paper.get(m.claim))
-        for m in found
-    ]
+    rows = []
+    for m in found:
+        value, coordinates = m.value if isinstance(m.value, str) else known(m.value), setting | m.setting
+        ends = known(m.low), known(m.high)
+        rows.append(Row(f"features/{m.claim}", run, value, coordinates, seed, *ends, paper.get(m.claim)))
+    return rows
+
+
+def known(value: float | None) -> float | None:
+    """None for NaN: of one category, or of concepts that are all in one composite, some means do not exist."""
+    return None if value is None or math.isnan(value) else value
 
 
 def of_run(args: Args) -> list[Row]:
     """Our own model: its colours (or locations), at every layer that the condition modulates."""
-    name = Path(str(args.run)).name
+    name = Path(str(args.run)).resolve().name
     model = load(str(args.run), args.snapshot, args.device)
     if model.conditioner is None:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there are no concepts to compare")
@@ -174,7 +182,7 @@ def of_sdxl(args: Args) -> list[Row]:
     model = sdxl.load(str(args.sdxl), usable(args.device), DTYPES[args.dtype])
     settings = (args.dtype, args.steps, args.locality_steps, args.guidance, args.grid, args.seed)
     folder = args.out.with_suffix("") / f"{source.name}-{digest(asked, str(args.sdxl), *settings)}"
-    common = {"seeds": args.seeds, "guidance": args.guidance}
+    common = {"seeds": args.seeds, "guidance": args.guidance, "study": digest(asked, *settings)}
     with locked(folder):
         rows = rows_of(features_of(args, model, asked, folder), source.name, common, args.seed)
         draw_features(folder, rows)

@@ -87,14 +87,16 @@ def measured(args: Args) -> list[Row]:
     if model.config.conditioner == "color":
         raise InputError(f"{args.run} is asked for colours, which have no place; composcope features measures it")
     sets = [args.locations if model.conditioner else ()] * args.num
-    name = f"{Path(str(args.run)).name}-{args.snapshot}-{args.states}-{fingerprint(args)}"
+    name = f"{Path(str(args.run)).resolve().name}-{args.snapshot}-{args.states}-{fingerprint(args)}"
     folder = args.out.with_suffix("") / name
     pixels = looked_at(sets[0], model.resolution)
     report = Audit(levels_of(args, model, sets, pixels, folder), pixels, places_of(sets))
     setting = {"snapshot": args.snapshot, "states": args.states, "K": len(sets[0]), "num": args.num}
     setting |= {"levels": args.noise_levels, "locations": [list(place) for place in sets[0]]}
     setting |= {"images": str(args.images)} if args.images else {}
-    rows = [row_of(m, Path(str(args.run)).name, setting, args.seed, model.config.objects[1]) for m in report.rows]
+    rows = [
+        row_of(m, Path(str(args.run)).resolve().name, setting, args.seed, model.config.objects[1]) for m in report.rows
+    ]
     print(report.table(), file=sys.stderr if args.json else None)
     draw(folder, model, report, rows, sets[0])
     return rows
@@ -119,7 +121,7 @@ def levels_of(args: Args, model: Model, sets: list, pixels: tuple, folder: Path)
     paths = [folder / f"sigma-{float(sigma):.4f}.npz" for sigma in sigmas]
     states = None
     for path, index in track(
-        list(zip(paths, range(len(paths)), strict=True)), f"{Path(str(args.run)).name}: noise levels"
+        list(zip(paths, range(len(paths)), strict=True)), f"{Path(str(args.run)).resolve().name}: noise levels"
     ):
         if path.exists():
             continue

@@ -14,11 +14,12 @@ from composcope.diffusion.denoiser import Precond
 from composcope.diffusion.ema import Weights
 from composcope.diffusion.loss import Loss
 from composcope.diffusion.train import Recipe, train
+from composcope.errors import InputError
 from composcope.evaluation.k_max import wilson
 from composcope.files import locked, write_png
 from composcope.nets import UncertaintyHead, UNet, renormalize
 from composcope.report.theory import circles as figure
-from composcope.results import Row, add, jsonl, read
+from composcope.results import Row, add, jsonl, read, writable
 from composcope.theory.circles import HELD_OUT, TRAINED, Circles
 from composcope.theory.swing_by import STUDIES
 
@@ -54,12 +55,15 @@ def main(args: Args) -> None:
     if not args.circles:
         run("sim", STUDIES, args.only, args.out, args.json)
         return
+    writable(args.out)
     name = f"circles-{args.contrast:g}-{args.images}-{args.seed}"
     folder = args.out.with_name(f"sim_{name}")
     picture = args.out.with_name(f"sim_{name}.png")
     with locked(folder):
         learn(args, name, folder)
     rows = [row for row in read(args.out) if row.run == name]
+    if not rows:
+        raise InputError(f"{folder} is trained, and its rows are in another file than {args.out}; name that one")
     write_png(picture, figure(rows))
     if args.json:
         sys.stdout.write(jsonl(rows))

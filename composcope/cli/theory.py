@@ -12,7 +12,7 @@ from composcope.errors import InputError
 from composcope.files import write_png
 from composcope.progress import track
 from composcope.report.theory import FIGURES, table
-from composcope.results import Row, add, jsonl
+from composcope.results import Row, add, jsonl, writable
 from composcope.theory.claim import Claim, Study
 from composcope.theory.claims import STUDIES
 
@@ -41,6 +41,7 @@ def run(what: str, studies: Mapping[str, Callable[[], Study]], only: tuple[str, 
     """Run studies one by one; rows and figure of each are on disk before the next begins."""
     if unknown := set(only) - set(studies):
         raise InputError(f"there is no study {', '.join(sorted(unknown))}; there are {', '.join(studies)}")
+    writable(out)
     torch.set_num_threads(1)  # the matrices are small: threads would only wait for each other
     rows = []
     for name in track(only or tuple(studies), what):

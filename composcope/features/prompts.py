@@ -49,8 +49,8 @@ class Prompts:
                 raise InputError(f"the composites name {part!r}, which is not a concept")
         if len(names) < 2 or len({*names}) < len(names):
             raise InputError("prompts need at least two concepts, each with a name of its own")
-        if len(self.places) < 2:
-            raise InputError("prompts need at least two places")
+        if len(self.places) < 2 or not all(0 <= part <= 1 for place in self.places for part in place):
+            raise InputError("prompts need at least two places, (u, v) in [0, 1]^2")
 
 
 def read(path: str | Path) -> Prompts:

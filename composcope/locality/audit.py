@@ -88,6 +88,7 @@ class Audit:
         for index, pixel in enumerate(self.pixels):
             maps, at = resampled(level.gradients[:, index]), {"sigma": level.sigma, "pixel": list(pixel)}
             sides = centred_square(maps, pixel, self.fraction).astype(float)
+            sides[~maps.any((1, 2))] = np.nan  # what looks at nothing is not local
             yield Measured("square", estimate(sides), at | {"fraction": self.fraction})
             yield Measured("energy", estimate((maps**2).sum((1, 2))), at)
 
@@ -138,15 +139,19 @@ def audit(
     condition_sets: one an image; the conditions are places (u, v) in [0, 1]^2.
     states: "noised" images, or the model's own "trajectory" from noise.
     """
-    if not images.is_floating_point():
-        raise InputError(f"audit: images are {images.dtype}; they have to be in the denoiser's own x, floating point")
+    if not images.is_floating_point() or images.dtype == torch.bfloat16 or not len(images):
+        raise InputError(
+            f"audit: {len(images)} images of {images.dtype}; give some in the denoiser's own x, floats that numpy knows"
+        )
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
-    if states not in get_args(States) or not (chosen > 0).all():
+    if states not in get_args(States) or not (chosen > 0).all() or not len(chosen):
         raise InputError(f"audit: states is one of {', '.join(get_args(States))}, not {states!r}; sigmas are above 0")
-    asked = condition_sets if conditioner and condition_sets else [()] * len(images)
+    nothing = conditioner is None or condition_sets is None or not len(condition_sets)
+    asked: Sequence[ConditionSet] = [()] * len(images) if nothing or condition_sets is None else condition_sets
     if len(asked) != len(images):
         raise InputError(f"audit: {len(asked)} condition sets for {len(images)} images")
-    spots = tuple(pixels or [(images.shape[2] // 2, images.shape[3] // 2)])
+    centre = images.shape[2] // 2, images.shape[3] // 2
+    spots = (centre,) if pixels is None else tuple((int(row), int(column)) for row, column in pixels)
     at = states_at(denoiser, images, chosen, cond_of(conditioner, asked, images, seed), states, seed)
     measured = [
         measure(denoiser, x, float(s), spots, conditioner, asked, seed) for x, s in zip(at, chosen, strict=True)
@@ -170,6 +175,10 @@ def measure(
     with torch.no_grad():
         x0 = denoiser(x, levels(sigma, x), cond)
     maps = influences(denoiser, x, sigma, conditioner, condition_sets, seed) if conditioner else [x[0, :0]] * len(x)
+    if not all(bool(found.isfinite().all()) for found in (gradients, x0, *maps)):
+        raise InputError(
+            f"the denoiser gives numbers that are not finite at sigma {sigma:g}: there is nothing to measure"
+        )
     most = max(len(own) for own in maps)
     filled = np.full((len(x), most, *x.shape[2:]), np.nan)
     for i, own in enumerate(maps):
@@ -180,10 +189,15 @@ def measure(
 def states_at(
     denoiser: Denoiser, images: X, sigmas: Float[Tensor, " levels"], cond: Tensor | None, states: States, seed: int
 ) -> Float[Tensor, "levels batch channel height width"]:
-    """The noisy images at each level; image i has the noise of seed + i."""
+    """The noisy images at each level; image i has the noise of seed + i. A trajectory begins where sampling does."""
     seeds = range(seed, seed + len(images))
     if states == "trajectory":
-        return trajectory(denoiser, noise(seeds, images.shape[1:]).to(images), sigmas, cond)
+        if not (sigmas.diff() < 0).all():
+            raise InputError("a trajectory passes through falling noise levels; give the sigmas in that order")
+        above = noise_levels(9)[:-1].to(sigmas)
+        above = above[above > 1.01 * sigmas[0]]
+        start = noise(seeds, images.shape[1:]).to(images)
+        return trajectory(denoiser, start, torch.cat([above, sigmas]), cond)[len(above) :]
     return torch.stack([noised(images, float(sigma), seeds) for sigma in sigmas])
 
 
@@ -200,5 +214,7 @@ def places_of(condition_sets: Sequence[ConditionSet]) -> Float[np.ndarray, "samp
         for k, place in enumerate(asked):
             if np.shape(place) != (2,) or not np.isreal(place).all():
                 raise InputError(f"the condition {place!r} is not a place (u, v): its locality in pixels is undefined")
+            if not all(0 <= part <= 1 for part in place):
+                raise InputError(f"the place {place!r} is not in [0, 1]^2; give fractions of the width and the height")
             places[i, k] = place
     return places

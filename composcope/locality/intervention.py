@@ -178,7 +178,7 @@ class LocalPixels:
     """A denoiser whose every cell sees only the pixels within `radius` cells: one pass of the network a cell.
 
     What is not seen is replaced by the `mean` of x there: as it is (fill="mean"), or with fresh noise of the level of
-    x on it, from `seed` (fill="noise"). For measuring how much a network uses its far field.
+    x on it, from `seed`, the same for all images (fill="noise"). For measuring how much a network uses its far field.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class LocalPixels:
         fill = torch.full_like(x, self.mean)
         if self.fill == "noise":
             generator = torch.Generator().manual_seed(self.seed)
-            fill = fill + sigma[:, None, None, None] * torch.randn(x.shape, generator=generator).to(x)
+            fill = fill + sigma[:, None, None, None] * torch.randn(x.shape[1:], generator=generator).to(x)
         x0 = torch.zeros_like(x)
         for index in torch.arange(len(cell) * len(x), device=x.device).split(self.rows):
             mask, image = index // len(x), index % len(x)

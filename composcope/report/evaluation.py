@@ -6,6 +6,7 @@ rows "length/<what>" with setting K -> a column or a curve over K
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from composcope.report.locality import edges
@@ -19,7 +20,7 @@ COLUMNS = {
     "extra": "extra",
     "merged": "merged",
     "count_error": "count error",
-    "tolerance": "detector's share",
+    "tolerance": "detector errs",
 }
 SHARES = ("exact", "complete", "tolerance")  # the others are objects an image
 
@@ -32,7 +33,9 @@ def cell(row: Row) -> str:
 
 def table(rows: Sequence[Row], title: str) -> Table:
     """A line for each K: shares of images, objects an image, and the failures the detector's own error may explain."""
-    shown = Table("K", *COLUMNS.values(), title=title)
+    shown = Table("K", title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name, words in COLUMNS.items():
+        shown.add_column(words, min_width=8 if name in ("exact", "complete") else None)  # "86%-100%" in 80 columns
     by_place = {(row.setting.get("K"), row.claim): row for row in rows}
     for K in sorted({row.setting["K"] for row in rows if "K" in row.setting}):
         found = [by_place.get((K, f"length/{name}")) for name in COLUMNS]

@@ -139,12 +139,24 @@ def dots(rows: Sequence[Row], rule: str) -> list[Dot]:
     fair = [row for row in ranked if " within " not in row.run or row.setting.get("grid") == usual]
     reached = {(row.run.partition(" within ")[0], row.setting.get("snapshot")): row for row in fair}
     found = {}
-    for row in rows:
-        key = row.run, row.setting.get("snapshot")
-        if row.claim == "locality/conditional_locality" and key in reached and row.value is not None:
+    for key, row in measured_alike(rows).items():
+        if key in reached:
             value, low, high = (edge - row.setting["trained"] for edge in edges(reached[key]))
             found[key] = Dot(row.run, row.setting["snapshot"], (value, low, high), edges(row))
     return list(found.values())
+
+
+def measured_alike(rows: Sequence[Row]) -> dict[tuple[str, str | None], Row]:
+    """The conditional locality of each run and snapshot: at what most were asked, and of the most samples."""
+    own = [row for row in rows if row.claim == "locality/conditional_locality" and row.value is not None]
+    asked = [str([row.setting.get(name) for name in ("K", "states", "locations")]) for row in own]
+    usual = Counter(asked).most_common(1)[0][0] if own else None
+    best: dict[tuple[str, str | None], tuple[tuple[bool, int], Row]] = {}
+    for row, what in zip(own, asked, strict=True):
+        key, rank = (row.run, row.setting.get("snapshot")), (what == usual, row.setting.get("num", 0))
+        if key not in best or rank >= best[key][0]:
+            best[key] = rank, row
+    return {key: row for key, (_, row) in best.items()}
 
 
 def edges(row: Row) -> tuple[float, float, float]:

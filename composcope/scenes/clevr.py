@@ -82,7 +82,8 @@ def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist")
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    official = path / "CLEVR_scenes.json"  # in a folder made by `composcope scenes`, beside what it was made from
+    files = [official] if official.exists() else sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} holds no scenes (.json files)")
     for file in files:
@@ -115,6 +116,8 @@ def to_scene(struct: dict[str, Any], where: str) -> Scene:
     key, fill, back = (numbers(lights, name, f"{where}, lights", 3, LAMPS[name]) for name in ("Key", "Fill", "Back"))
     if "camera_location" in struct:
         camera = numbers(struct, "camera_location", where, 3)
+        if not any(camera[:2]):
+            raise InputError(f"{where}: a camera_location right above the origin has no up in its image")
     else:
         camera = estimated(objects, pixel_coords(rows, where))
     return Scene(objects, camera, key, fill, back)

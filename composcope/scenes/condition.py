@@ -155,8 +155,8 @@ class ColorCounts(SumOfParts):
 def checked(locations: Sequence) -> Float[np.ndarray, "conditions 2"]:
     """Locations as an array, all of them inside the image."""
     for location in locations:
-        if len(location) != 2 or not (0 <= location[0] <= 1 and 0 <= location[1] <= 1):
-            raise InputError(f"the location {tuple(location)} is not a (u, v) in [0, 1]^2")
+        if np.shape(location) != (2,) or not (0 <= location[0] <= 1 and 0 <= location[1] <= 1):
+            raise InputError(f"the location {location} is not a (u, v) in [0, 1]^2")
     return np.array(locations, np.float64).reshape(-1, 2)
 
 

@@ -81,7 +81,10 @@ class Folder:
         """The files and what each of them shows."""
         path = Path(self.path)
         official = path / "CLEVR_scenes.json"
-        return [shown(path, *found) for found in structs(official if official.exists() else path / "scenes")]
+        items = [shown(path, *found) for found in structs(official if official.exists() else path / "scenes")]
+        if not items:
+            raise InputError(f"{path} has no scenes in its files: there is nothing to draw from")
+        return items
 
     def batch(self, start: int, count: int) -> Batch:
         chosen = [self.items[self.position(i)] for i in range(start, start + count)]

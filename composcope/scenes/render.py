@@ -39,11 +39,14 @@ def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     return np.array(rows, float).reshape(-1, COLUMNS), np.array(starts), cameras, lamps
 
 
+MOST_PIXELS = 2**26
+
+
 def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
     """(width, height), both at least 1."""
-    width, height = (size, size) if isinstance(size, int) else size
-    if width < 1 or height < 1:
-        raise InputError(f"an image of {width}x{height} pixels has no pixels; give sizes of at least 1")
+    width, height = size if isinstance(size, tuple) else (int(size), int(size))
+    if min(width, height) < 1 or width * height > MOST_PIXELS:
+        raise InputError(f"an image of {width}x{height} pixels: give sizes of at least 1, and no more than 2^26 pixels")
     return width, height
 
 

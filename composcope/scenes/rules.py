@@ -91,7 +91,9 @@ def sample(seed: int, index: int, rules: Rules, places: Places | None = None) ->
 
 def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None = None) -> Drawn:
     """Scenes start .. start + count - 1 of `seed` as arrays."""
-    where = np.array(places or (), float).reshape(-1, 2)
+    where = np.array(() if places is None else places, float).reshape(-1, 2)
+    if not ((where >= 0) & (where <= 1)).all():
+        raise InputError(f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the width and the height")
     most = rules.objects[1] if places is None else len(where)
     drawn = Drawn(
         counts=np.zeros(count, np.int64),
@@ -99,7 +101,7 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None 
         looks=np.zeros((count, most, 5)),
         rig=np.zeros((count, 4, 3)),
     )
-    first = np.uint64(seed & MASK), np.uint64(start & MASK)
+    first = np.uint64(int(seed) & MASK), np.uint64(int(start) & MASK)
     numbers = (*rules.objects, rules.tries, rules.min_pixels, places is not None)
     bounds = (*map(float, (rules.camera_jitter, rules.lamp_jitter, rules.spread, rules.min_distance, rules.margin)),)
     failed, why = fill(*first, numbers, bounds, choices(rules), where, drawn.counts, drawn.rows, drawn.looks, drawn.rig)

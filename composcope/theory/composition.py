@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Sigmas, X
+from composcope.errors import InputError
 from composcope.theory.mixture import Mixture, Noise, Pixels, blend, gaussian, independent, mixture
 
 Asked = frozenset[int]  # J, the indices of the active conditions
@@ -136,6 +137,8 @@ def local(p: Conditional) -> ScoreDenoiser:
 def learn_from_pairs(p: Conditional) -> Composition:
     """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block after pairs."""
     size = len(p.blocks)
+    if size < 3:
+        raise InputError(f"pairs out of {size} blocks leave none that is not asked; take at least 3")
     asked = tuple(p.given(frozenset({j, (j + 1) % size})).marginal(p.blocks[j]) for j in range(size))
     away = [p.given(frozenset({(j + 1) % size, (j + 2) % size})).marginal(p.blocks[j]) for j in range(size)]
     rest = outside(p.n, p.blocks)

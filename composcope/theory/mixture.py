@@ -129,11 +129,14 @@ def kl(p: Mixture, q: Mixture, sigma: float = 0.0, count: int = 10_000, seed: in
     """KL(p^sigma || q^sigma) by Monte Carlo, and its standard error.
 
     With r = q/p the mean of r - 1 is 0, so r - 1 - log r has the mean of -log r, with far less variance when p ~ q and
-    far more when q is much wider: the one with the smaller error is taken.
+    far more when q is much wider: the one with the smaller error is taken. Where q lies so far off that its mass is
+    not among the samples, their r - 1 does not average to 0 and is left out.
     """
     x = p.sample(count, seed, sigma)
     log_r = q.log_density(x, sigma) - p.log_density(x, sigma)
-    terms = min(-log_r, log_r.expm1() - log_r, key=lambda terms: terms.std().item())
+    control = log_r.expm1()
+    seen = control.mean().abs() <= 4 * control.std() / math.sqrt(count)
+    terms = min(-log_r, control - log_r, key=lambda terms: terms.std().item()) if seen else -log_r
     return terms.mean().item(), (terms.std() / math.sqrt(count)).item()
 
 
@@ -144,14 +147,17 @@ def kl_gaussian(p: Mixture, q: Mixture) -> float:
     return 0.5 * (solved[:, :-1].trace() + gap @ solved[:, -1] - p.n + Q.logdet() - P.logdet()).item()
 
 
-def line(p: Mixture, q: Mixture, sigma: float, points: int = 1001) -> tuple[Float[Tensor, "points 1"], float]:
+def line(p: Mixture, q: Mixture, sigma: float) -> tuple[Float[Tensor, "points 1"], float]:
     """Equally spaced points over twelve deviations around two mixtures of one pixel, and their spacing.
 
-    For smooth functions that vanish at both ends the plain sum over these converges faster than any power.
+    For smooth functions that vanish at both ends the plain sum over these converges faster than any power, once the
+    narrowest component is wider than two spacings.
     """
-    reach = 12 * math.sqrt(max(p.covs.max().item(), q.covs.max().item()) + sigma**2)
-    centres = torch.cat([p.means, q.means])
-    x = torch.linspace(centres.min().item() - reach, centres.max().item() + reach, points, dtype=torch.float64)
+    widths, centres = (torch.cat([p.covs, q.covs]) + sigma**2).sqrt(), torch.cat([p.means, q.means])
+    reach = 12 * widths.max().item()
+    low, high = centres.min().item() - reach, centres.max().item() + reach
+    points = max(1001, math.ceil(2 * (high - low) / widths.min().item()) + 1)
+    x = torch.linspace(low, high, points, dtype=torch.float64)
     return x[:, None], (x[1] - x[0]).item()
 
 

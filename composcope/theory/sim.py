@@ -166,6 +166,6 @@ def rise(loss: Float[Tensor, "records seeds"]) -> Float[Tensor, " seeds"]:
 def learned_at(outputs: Float[Tensor, "records seeds d"], concepts: Concepts) -> Float[Tensor, "seeds s"]:
     """The first record at which f(xhat)_k comes within a fifth of mu_k and stays; the number of records if never."""
     s = len(concepts.mu)
-    far = (outputs[..., :s] / concepts.xhat[:s] - 1).abs() > 0.2
+    far = ~((outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2)  # also where a run has diverged
     index = torch.arange(1, len(outputs) + 1, dtype=torch.float64)[:, None, None]
     return (far * index).amax(0)
