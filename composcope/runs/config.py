@@ -112,7 +112,7 @@ CELLS = CPU | dict(sheet_every=6000)  # a sheet cell by cell takes as long as 1,
 RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
     ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(   288_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 6, 57 min
+    ("laptop", "global"): Recipe(   480_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 6, 95 min
     ("laptop", "local"):  Recipe(   192_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CELLS),  # exp2l to 9 (1/10)
     ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9

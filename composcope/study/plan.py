@@ -41,7 +41,7 @@ COLORED = ("evaluate", "features")
 WIDE = ("exp2l", "--grid-size", "8", "--radius", "4",
         "--mult", "1", "1", "--blocks", "1", "--attention", "9", "--emb", "8")
 RUNS = (
-    Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 57, snapshots=SNAPSHOTS),
+    Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 95, snapshots=SNAPSHOTS),
     Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 38, 192_000, snapshots=SNAPSHOTS,
             interventions=WRAPPED),
     Planned("exp2l",      ("exp2l",),                      "Fig. 1, 2, 10; Table 1", 16, snapshots=SNAPSHOTS,
