@@ -60,10 +60,11 @@ def writable(path: Path) -> None:
 
 
 def add(path: str | Path, rows: Iterable[Row]) -> None:
-    """Add rows to a file; a row measured again replaces the one with its key, all others stay as they are."""
+    """Add rows at the end of a file; a row measured again leaves its place for it, all others stay as they are."""
     with alone(path):
-        merged = {row.key: row for row in [*read(path), *rows]}
-        write_text(path, jsonl(merged.values()))
+        new = {row.key: row for row in rows}
+        old = {row.key: row for row in read(path) if row.key not in new}
+        write_text(path, jsonl((old | new).values()))
 
 
 def jsonl(rows: Iterable[Row]) -> str:

@@ -106,6 +106,24 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(tmp_path, monkeypatch):
     assert {(row.seed, row.setting["steps"], row.setting["grid"]) for row in read(args.out)} == {(0, 2, 4), (0, 2, 1)}
 
 
+def test_another_run_of_the_same_name_leaves_the_rows_of_the_first(tmp_path, monkeypatch):
+    import torch
+
+    from composcope.cli import evaluate
+    from composcope.diffusion.pixels import Pixels
+    from composcope.runs.model import Model
+
+    kept = []
+    for place, seed in (("a", 0), ("b", 1), ("a", 0)):
+        model = Model(configure("exp2", "smoke", {"seed": seed}), Pixels(torch.zeros(3, 1, 1), 1.0)).eval()
+        monkeypatch.setattr(evaluate, "load", lambda *_, model=model: model)
+        main(Args(run=f"{place}/exp2", num=2, max=1, steps=2, out=tmp_path / "evaluate.jsonl"))
+        kept.append(read(tmp_path / "evaluate.jsonl"))
+    first, both, again = kept
+    assert both[: len(first)] == first and len(both) == 2 * len(first)
+    assert again == [*both[len(first) :], *first]  # what was measured last is last, and is what the report takes
+
+
 def test_patches_the_size_of_the_image_have_the_global_models_values_beside_them():
     """E.3: k = 8 on a grid of 16 "makes the patches the size of the image"."""
     local, wide = (in_the_paper(configure("exp2l", "laptop", {"radius": k})) for k in (7, 8))

@@ -1,6 +1,5 @@
 """`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn, and say up to where it holds."""
 
-import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -133,7 +132,7 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     config = model.config
     how = "colors" if config.conditioner == "color" else args.locations
     name = Path(str(args.run)).resolve().name + ("" if args.intervention == "none" else f"+{args.intervention}")
-    folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{fingerprint(model)}"
+    folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{model.fingerprint}"
     counted = Counted(model)
     denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner)
     draw = sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, args.steps, args.device)
@@ -141,6 +140,7 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     judged = length(draw, how, Ks, args.num, 1 / grid, folder, args.seed)
     setting = {
         "snapshot": args.snapshot,
+        "weights": model.fingerprint,
         "conditions": how,
         "num": args.num,
         "steps": args.steps,
@@ -189,14 +189,6 @@ def judge_images(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
     name = args.images.resolve().name
     subject = Subject(name, {"images": str(args.images), "grid": grid}, how, args.objects, args.extras)
     return subject, judged, args.out.with_suffix("") / name
-
-
-def fingerprint(model: Model) -> str:
-    """Eight characters that change with the weights, so that images of other weights are never taken for these."""
-    digest = hashlib.sha256()
-    for name, value in model.state_dict().items():
-        digest.update(name.encode() + value.cpu().numpy().tobytes())
-    return digest.hexdigest()[:8]
 
 
 def rows_of(subject: Subject, judged: Mapping[int, Judged]) -> list[Row]:

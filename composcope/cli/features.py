@@ -27,7 +27,7 @@ from composcope.locality.profile import centred_square
 from composcope.report import features as figures
 from composcope.results import Row, add, jsonl, read, writable
 from composcope.runs import load
-from composcope.runs.model import find, usable, weights_path
+from composcope.runs.model import usable
 from composcope.scenes import COLORS, PAPER_LOCATIONS
 
 GROUPS = 10  # of samples, for the intervals of a run
@@ -132,8 +132,7 @@ def of_run(args: Args) -> list[Row]:
     if model.config.net == "local":
         raise InputError(f"{args.run} is patch-local: its layers see patches, so there is no activation of an image")
     asked = {str(c): (c,) for c in (COLORS if model.config.conditioner == "color" else PAPER_LOCATIONS)}
-    weights = hashlib.sha256(weights_path(find(str(args.run)), args.snapshot).read_bytes()).hexdigest()
-    folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{digest(weights, args.num, args.seed)}"
+    folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{digest(model.fingerprint, args.num, args.seed)}"
     layers, size = measure.modulated_layers(model), args.num // GROUPS
     levels = Levels(noise_levels(15), RUN_STEPS)
 
@@ -150,7 +149,8 @@ def of_run(args: Args) -> list[Row]:
         measure.make_all(folder, todo, f"{name}: conditions and groups", lambda: model(*trial), 15 + len(RUN_STEPS))
     study = Study(folder, {n: (n, "") for n in asked}, GROUPS)
     found, matrices = study.over_layers(layers, list(RUN_STEPS), coder, ["pixel"])
-    rows = rows_of(found, name, {"snapshot": args.snapshot, "num": size * GROUPS}, args.seed)
+    setting = {"snapshot": args.snapshot, "weights": model.fingerprint, "num": size * GROUPS}
+    rows = rows_of(found, name, setting, args.seed)
     best = k_max(args, name)
     title = f"{name}; K_max {best.value} [{best.low}, {best.high}]" if best else name
     for level in RUN_STEPS:

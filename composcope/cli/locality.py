@@ -25,7 +25,6 @@ from composcope.report.locality import curves, dots, heatmaps, scatter
 from composcope.results import Row, add, jsonl, read, writable
 from composcope.runs import Model, load
 from composcope.runs.data import Stored, images_of
-from composcope.runs.model import find, weights_path
 from composcope.scenes.condition import PAPER_LOCATIONS
 
 RULES = "paper", "strict"  # by which K_max is told
@@ -87,12 +86,12 @@ def measured(args: Args) -> list[Row]:
     if model.config.conditioner == "color":
         raise InputError(f"{args.run} is asked for colours, which have no place; composcope features measures it")
     sets = [args.locations if model.conditioner else ()] * args.num
-    name = f"{Path(str(args.run)).resolve().name}-{args.snapshot}-{args.states}-{fingerprint(args)}"
+    name = f"{Path(str(args.run)).resolve().name}-{args.snapshot}-{args.states}-{fingerprint(args, model)}"
     folder = args.out.with_suffix("") / name
     pixels = looked_at(sets[0], model.resolution)
     report = Audit(levels_of(args, model, sets, pixels, folder), pixels, places_of(sets))
-    setting = {"snapshot": args.snapshot, "states": args.states, "K": len(sets[0]), "num": args.num}
-    setting |= {"levels": args.noise_levels, "locations": [list(place) for place in sets[0]]}
+    setting = {"snapshot": args.snapshot, "weights": model.fingerprint, "states": args.states, "num": args.num}
+    setting |= {"K": len(sets[0]), "levels": args.noise_levels, "locations": [list(place) for place in sets[0]]}
     setting |= {"images": str(args.images)} if args.images else {}
     rows = [
         row_of(m, Path(str(args.run)).resolve().name, setting, args.seed, model.config.objects[1]) for m in report.rows
@@ -102,11 +101,11 @@ def measured(args: Args) -> list[Row]:
     return rows
 
 
-def fingerprint(args: Args) -> str:
+def fingerprint(args: Args, model: Model) -> str:
     """Eight characters that change with the weights and with all that is measured at a noise level."""
-    weights = weights_path(find(str(args.run)), args.snapshot).read_bytes()
-    what = repr((args.locations, args.num, args.seed, args.noise_levels if args.states == "trajectory" else None))
-    return hashlib.sha256(weights + what.encode() + str(args.images).encode()).hexdigest()[:8]
+    levels = args.noise_levels if args.states == "trajectory" else None
+    what = (model.fingerprint, args.locations, args.num, args.seed, levels, str(args.images))
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:8]
 
 
 def looked_at(locations: Sequence[tuple[float, float]], side: int) -> tuple[tuple[int, int], ...]:
