@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from composcope.cli import reproduce
 from composcope.results import read
 from composcope.runs.config import Config
+from composcope.study.plan import RUNS, plan
 from experiments import (
     centred_subject,
     color_features,
@@ -22,12 +24,25 @@ from experiments import (
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory) -> Path:
-    """One study folder for all: a run that two experiments need is trained once."""
-    return tmp_path_factory.mktemp("study")
+    """The whole study, as `composcope reproduce --preset smoke` makes it: every experiment finds its runs done."""
+    folder = tmp_path_factory.mktemp("study")
+    reproduce.main(reproduce.Args(preset="smoke", num=2, out=folder))
+    return folder
 
 
 def claims(rows) -> set[str]:
     return {row.claim for row in rows}
+
+
+def test_reproduce_does_every_node_once(out, capsys):
+    nodes, done = plan("smoke", out / "smoke", num=2), out / "smoke" / "done"
+    assert {path.stem for path in done.iterdir()} == {node.name for node in nodes}
+    rows = [row for path in (out / "smoke" / "results").glob("*.jsonl") for row in read(path)]
+    assert {row.run for row in rows if row.claim == "length/k_max_paper"} >= {run.name for run in RUNS}
+    before = {path: path.stat().st_mtime_ns for path in done.iterdir()}
+    reproduce.main(reproduce.Args(preset="smoke", num=2, out=out))
+    assert f"{len(nodes)} nodes done" in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in done.iterdir()} == before
 
 
 def test_length_generalization(out):
@@ -37,7 +52,7 @@ def test_length_generalization(out):
     assert {row.setting["snapshot"] for row in rows} == {"early", "middle", "final"}
     assert (out / "smoke" / "results" / "evaluate-all" / "exact.png").exists()
     with Image.open(out / "smoke" / "results" / "evaluate-all" / "figure-1.png") as figure:
-        assert figure.size == (8 * (128 + 4) + 4, 128 + 2 * 4)  # one run, two images for each of four K
+        assert figure.size == (8 * (128 + 4) + 4, 5 * (128 + 4) + 4)  # five runs, two images for each of four K
 
 
 def test_score_locality_does_nothing_twice(out):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.stats import beta, binom
+from scipy.special import bdtr, betaincinv
 
 from composcope.evaluation.matching import Outcome
 
@@ -53,8 +53,9 @@ class Error:
         `near` beyond: more would, at the detector's error rate (its upper 95 % bound, Clopper and Pearson 1934), happen
         once in a hundred evaluations. Never half of the images or more, so that a blank drawer fails however few."""
         wrong = (self.right if K <= trained else self.near)[K]  # noqa: SIM300 (as the paper writes it)
-        rate = beta.ppf(0.95, wrong + 1, self.scenes - wrong) if wrong < self.scenes else 1.0
-        return min(float(binom.ppf(0.99, images, rate) / images), 0.5 * (1 - 1 / images))
+        rate = betaincinv(wrong + 1, self.scenes - wrong, 0.95) if wrong < self.scenes else 1.0
+        most = int((bdtr(np.arange(images + 1), images, rate) >= 0.99).argmax())
+        return min(most / images, 0.5 * (1 - 1 / images))
 
 
 def paper_rule(trained: int, error: Error) -> Rule:

@@ -5,7 +5,8 @@
 The middle and early snapshots of the main runs are evaluated and measured too: they are the dots of the scatter.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from composcope.errors import InputError
@@ -28,7 +29,7 @@ class Planned:
     measures: tuple[str, ...] = ("evaluate", "locality")
     within: int | None = None  # judge its images also within 1/this of the image: a cell of what it is compared with
     each: float = 2  # minutes of one measurement; a patch-local network draws cell by cell
-    laptop: tuple[str, ...] = ()  # words in place of `train` with the laptop preset
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by preset: words in place of `train`
     init: str | None = None  # the run whose weights it begins with, with the laptop preset
 
 
@@ -38,8 +39,12 @@ COLORED = ("evaluate", "features")
 # exp2's network on patches of 36 pixels; the paper's, 17 cells of a grid of 16, take four times as long to draw. On 1-3
 # objects it ignored its label for 88,000 images, on one it follows it after 32,000 (LOG.md): it begins there.
 # fmt: off
-WIDE = ("exp2l", "--grid-size", "8", "--radius", "4",
-        "--mult", "1", "1", "--blocks", "1", "--attention", "9", "--emb", "8")
+ONE = ("--objects", "1", "1")
+WIDE = {
+    "smoke": ("exp2l", "--radius", "2"),
+    "laptop": ("exp2l", "--grid-size", "8", "--radius", "4",
+               "--mult", "1", "1", "--blocks", "1", "--attention", "9", "--emb", "8"),
+}
 RUNS = (
     Planned("exp1",       ("exp1",),                       "Fig. 1, 2, 8, 10; Table 1", 95, snapshots=SNAPSHOTS),
     Planned("exp2",       ("exp2",),                       "Fig. 1, 2, 10; Table 1", 38, 192_000, snapshots=SNAPSHOTS,
@@ -48,16 +53,17 @@ RUNS = (
             within=10, each=10),
     Planned("exp3",       ("exp3",),                       "Fig. 1, Table 1 (v3)", 38, 192_000, snapshots=SNAPSHOTS),
     Planned("exp3l",      ("exp3l",),                      "Table 1 (v3)", 16, within=10, each=10),
-    Planned("exp1-one",   ("exp1", "--objects", "1", "1"),    "Fig. 4; Table 1, one object", 10, 48_000),
-    Planned("exp2l-one",  ("exp2l", "--objects", "1", "1"),   "Fig. 4; Table 1, one object", 8, 96_000, within=10,
+    Planned("exp1-one",   ("exp1", *ONE),                 "Fig. 4; Table 1, one object", 10, 48_000),
+    Planned("exp2l-one",  ("exp2l", *ONE),                "Fig. 4; Table 1, one object", 8, 96_000, within=10,
             each=10),
     Planned("exp1-five",  ("exp1", "--objects", "1", "5"),    "Fig. 8; Table 1, 1-5 objects", 38, 192_000),
     Planned("color",      ("color", "--objects", "1", "5"),   "Fig. 5, 11; Table 1, colour", 38, 192_000, max_asked=8,
             measures=COLORED),
-    Planned("exp2l-wide-one", ("exp2l", "--radius", "8", "--objects", "1", "1"), "E.3, patches as wide as the image",
-            18, 48_000, max_asked=9, measures=("evaluate",), within=10, each=20, laptop=(*WIDE, "--objects", "1", "1")),
+    Planned("exp2l-wide-one", ("exp2l", "--radius", "8", *ONE), "E.3, patches as wide as the image", 18, 48_000,
+            max_asked=9, measures=("evaluate",), within=10, each=20,
+            instead={preset: (*words, *ONE) for preset, words in WIDE.items()}),
     Planned("exp2l-wide", ("exp2l", "--radius", "8"),      "E.3, patches as wide as the image", 55, 144_000,
-            max_asked=9, measures=("evaluate",), within=10, each=20, laptop=WIDE, init="exp2l-wide-one"),
+            max_asked=9, measures=("evaluate",), within=10, each=20, instead=WIDE, init="exp2l-wide-one"),
     Planned("random",     ("exp1", "--labels", "random"),  "Table 2, random number of labels", 19, 96_000),
     Planned("drop-one",   ("exp1", "--labels", "all_but_one"), "Table 2, all but one label", 19, 96_000),
 )
@@ -90,9 +96,9 @@ def plan(preset: str, folder: str | Path, only: str | None = None, num: int = 24
 
 def training(run: Planned, preset: str, folder: Path, seed: int) -> Node:
     """With the laptop preset a run may be smaller, or begin with the weights of another."""
-    words, needs, runs = list(run.train), [], folder / "runs"
+    words, needs, runs = list(run.instead.get(preset, run.train)), [], folder / "runs"
     if preset == "laptop":
-        words = [*(run.laptop or words), *(("--images", str(run.images)) if run.images else ())]
+        words += ["--images", str(run.images)] if run.images else []
         if run.init:
             words, needs = [*words, "--init", str(runs / run.init)], [f"train {run.init}"]
     command = ("train", *words, "--preset", preset, "--seed", str(seed), "--out", str(runs / run.name))
@@ -101,8 +107,10 @@ def training(run: Planned, preset: str, folder: Path, seed: int) -> Node:
 
 def measurements(run: Planned, preset: str, folder: Path, num: int) -> list[Node]:
     """Every measurement of one run: its own rows file each, so that two nodes never write to one file."""
-    asked = ("--num", str(num), "--max", str(run.max_asked), "--steps", "12")
-    extra = {"evaluate": asked}
+    asked = ("--num", str(num), "--max", str(run.max_asked), "--steps", "4" if preset == "smoke" else "12")
+    extra: dict[str, tuple[str, ...]] = {"evaluate": asked}
+    if preset == "smoke":
+        extra |= {"locality": ("--num", "2", "--noise-levels", "3"), "features": ("--num", "20")}
     jobs: list[tuple[str, str, tuple[str, ...]]] = [(measure, "final", ()) for measure in run.measures]
     jobs += [(m, s, ()) for s in run.snapshots for m in run.measures]
     jobs += [("evaluate", "final", ("--intervention", name)) for name in run.interventions]
