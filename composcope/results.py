@@ -6,6 +6,7 @@ Rows live in JSON-lines files that only ever grow by whole lines; figures and th
 """
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,6 +33,11 @@ class Row:
     def key(self) -> str:
         """What makes two rows the same measurement: everything but the measured numbers."""
         return json.dumps([self.claim, self.run, self.setting, self.seed], sort_keys=True)
+
+
+def known(value: float | None) -> float | None:
+    """A measured number, or None where there is none: NaN is not JSON."""
+    return None if value is None or math.isnan(value) else value
 
 
 def read(path: str | Path) -> list[Row]:

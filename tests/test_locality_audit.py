@@ -26,6 +26,13 @@ def even(x, sigma, cond):
     return x + cond.sum(1)[:, None, None, None]
 
 
+class Lenient(LocationGrid):
+    """A conditioner that takes any places, such as pixels; it is not even asked before audit has looked at them."""
+
+    def __call__(self, condition_sets, seed=0):
+        pytest.fail("asked")
+
+
 @pytest.mark.parametrize("states", ["noised", "trajectory"])
 @pytest.mark.parametrize("side", [16, 48])
 def test_a_local_denoiser_has_locality_one_at_every_scale(states, side):
@@ -103,7 +110,7 @@ def test_what_looks_at_nothing_has_no_square():
         ({"denoiser": torch.no_grad()(local)}, "gives no gradient"),
         ({"sigmas": [1.0, -1.0]}, "sigmas are above 0"),
         ({"condition_sets": SETS[:1]}, "1 condition sets for 2 images"),
-        ({"condition_sets": [((16.0, 16.0),)] * 2}, r"not a \(u, v\) in \[0, 1\]"),
+        ({"condition_sets": [((16.0, 16.0),)] * 2, "conditioner": Lenient(8)}, r"\(16.0, 16.0\) is not in \[0, 1\]"),
         ({"denoiser": lambda x, sigma, cond: x * torch.nan}, "not finite at sigma 5"),
         ({"states": "trajectory", "sigmas": [0.5, 5.0]}, "falling noise levels"),
         ({"images": torch.zeros(0, 3, 16, 16), "condition_sets": []}, "0 images"),

@@ -26,6 +26,7 @@ from composcope.report.sheets import sheet
 from composcope.results import Row, add, jsonl, writable
 from composcope.runs import Model, load
 from composcope.runs.config import Config
+from composcope.runs.model import name_of
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def judge_run(args: Args) -> tuple[Subject, dict[int, Judged], Path]:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there is nothing to evaluate")
     config = model.config
     how = "colors" if config.conditioner == "color" else args.locations
-    name = Path(str(args.run)).resolve().name + ("" if args.intervention == "none" else f"+{args.intervention}")
+    name = name_of(args.run) + ("" if args.intervention == "none" else f"+{args.intervention}")
     folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{how}-{args.seed}-{args.steps}-{model.fingerprint}"
     counted = Counted(model)
     denoiser = INTERVENTIONS[args.intervention](counted, model.conditioner)

@@ -1,7 +1,6 @@
 """`composcope features`: are concepts disentangled in a learned basis? Our colour model, and SDXL."""
 
 import hashlib
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +24,9 @@ from composcope.files import locked, write_png
 from composcope.locality import influence, pixel_gradient
 from composcope.locality.profile import centred_square
 from composcope.report import features as figures
-from composcope.results import Row, add, jsonl, read, writable
+from composcope.results import Row, add, jsonl, known, read, writable
 from composcope.runs import load
-from composcope.runs.model import usable
+from composcope.runs.model import name_of, usable
 from composcope.scenes import COLORS, PAPER_LOCATIONS
 
 GROUPS = 10  # of samples, for the intervals of a run
@@ -111,21 +110,16 @@ def rows_of(found: Sequence[Measured], run: str, setting: dict[str, Any], seed: 
     """The paper's findings stand beside the rows of text-to-image models, the only ones it has them for."""
     paper = PAPER if "guidance" in setting else {}
     rows = []
-    for m in found:
+    for m in found:  # of one category, or of concepts that are all in one composite, some means do not exist
         value, coordinates = m.value if isinstance(m.value, str) else known(m.value), setting | m.setting
         ends = known(m.low), known(m.high)
         rows.append(Row(f"features/{m.claim}", run, value, coordinates, seed, *ends, paper.get(m.claim)))
     return rows
 
 
-def known(value: float | None) -> float | None:
-    """None for NaN: of one category, or of concepts that are all in one composite, some means do not exist."""
-    return None if value is None or math.isnan(value) else value
-
-
 def of_run(args: Args) -> list[Row]:
     """Our own model: its colours (or locations), at every layer that the condition modulates."""
-    name = Path(str(args.run)).resolve().name
+    name = name_of(args.run)
     model = load(str(args.run), args.snapshot, args.device)
     if model.conditioner is None:
         raise InputError(f"{args.run} was trained with nothing asked of its images; there are no concepts to compare")

@@ -1,7 +1,6 @@
 """`composcope locality`: what every pixel of a model's score looks at, in pixels and in conditions."""
 
 import hashlib
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,9 +21,10 @@ from composcope.locality.profile import spearman
 from composcope.progress import track
 from composcope.report.findings import shown
 from composcope.report.locality import curves, dots, heatmaps, scatter
-from composcope.results import Row, add, jsonl, read, writable
+from composcope.results import Row, add, jsonl, known, read, writable
 from composcope.runs import Model, load
 from composcope.runs.data import Stored, images_of
+from composcope.runs.model import name_of
 from composcope.scenes.condition import PAPER_LOCATIONS
 
 RULES = "paper", "strict"  # by which K_max is told
@@ -86,16 +86,14 @@ def measured(args: Args) -> list[Row]:
     if model.config.conditioner == "color":
         raise InputError(f"{args.run} is asked for colours, which have no place; composcope features measures it")
     sets = [args.locations if model.conditioner else ()] * args.num
-    name = f"{Path(str(args.run)).resolve().name}-{args.snapshot}-{args.states}-{fingerprint(args, model)}"
-    folder = args.out.with_suffix("") / name
+    name = name_of(args.run)
+    folder = args.out.with_suffix("") / f"{name}-{args.snapshot}-{args.states}-{fingerprint(args, model)}"
     pixels = looked_at(sets[0], model.resolution)
     report = Audit(levels_of(args, model, sets, pixels, folder), pixels, places_of(sets))
     setting = {"snapshot": args.snapshot, "weights": model.fingerprint, "states": args.states, "num": args.num}
     setting |= {"K": len(sets[0]), "levels": args.noise_levels, "locations": [list(place) for place in sets[0]]}
     setting |= {"images": str(args.images)} if args.images else {}
-    rows = [
-        row_of(m, Path(str(args.run)).resolve().name, setting, args.seed, model.config.objects[1]) for m in report.rows
-    ]
+    rows = [row_of(m, name, setting, args.seed, model.config.objects[1]) for m in report.rows]
     print(report.table(), file=sys.stderr if args.json else None)
     draw(folder, model, report, rows, sets[0])
     return rows
@@ -119,9 +117,7 @@ def levels_of(args: Args, model: Model, sets: list, pixels: tuple, folder: Path)
     sigmas = noise_levels(args.noise_levels)[:-1]
     paths = [folder / f"sigma-{float(sigma):.4f}.npz" for sigma in sigmas]
     states = None
-    for path, index in track(
-        list(zip(paths, range(len(paths)), strict=True)), f"{Path(str(args.run)).resolve().name}: noise levels"
-    ):
+    for index, path in track(list(enumerate(paths)), f"{name_of(args.run)}: noise levels"):
         if path.exists():
             continue
         if states is None:
@@ -154,10 +150,7 @@ def clean(args: Args, model: Model) -> torch.Tensor:
 
 
 def row_of(measured: Measured, run: str, setting: dict, seed: int, trained: int) -> Row:
-    value, low, high = (
-        None if v is None or math.isnan(v) else v
-        for v in (measured.estimate.value, measured.estimate.low, measured.estimate.high)
-    )
+    value, low, high = map(known, (measured.estimate.value, measured.estimate.low, measured.estimate.high))
     own = {"trained": trained} if measured.name == "conditional_locality" else {}
     return Row(f"locality/{measured.name}", run, value, setting | measured.setting | own, seed, low, high)
 
@@ -197,6 +190,6 @@ def scatter_of(rows: Sequence[Row], rule: str) -> tuple[Row, Figure] | None:
         return None
     found = spearman(np.array([p.gain[0] for p in points]), np.array([p.locality[0] for p in points]))
     chances = [row.setting["chance"] for row in rows if row.claim == "locality/conditional_locality"]
-    value = None if math.isnan(found.value) else found.value  # all gains the same
+    value = known(found.value)  # none where all gains are the same
     row = Row(f"locality/spearman_{rule}", "all", value, {"dots": len(points)}, None, found.low, found.high)
     return row, scatter(points, str(found), rule, float(np.mean(chances)))

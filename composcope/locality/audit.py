@@ -146,17 +146,19 @@ def audit(
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
     if states not in get_args(States) or not (chosen > 0).all() or not len(chosen):
         raise InputError(f"audit: states is one of {', '.join(get_args(States))}, not {states!r}; sigmas are above 0")
-    nothing = conditioner is None or condition_sets is None or not len(condition_sets)
-    asked: Sequence[ConditionSet] = [()] * len(images) if nothing or condition_sets is None else condition_sets
+    asked: Sequence[ConditionSet] = [()] * len(images)
+    if conditioner is not None and condition_sets is not None and len(condition_sets):
+        asked = condition_sets
     if len(asked) != len(images):
         raise InputError(f"audit: {len(asked)} condition sets for {len(images)} images")
+    places = places_of(asked)
     centre = images.shape[2] // 2, images.shape[3] // 2
     spots = (centre,) if pixels is None else tuple((int(row), int(column)) for row, column in pixels)
     at = states_at(denoiser, images, chosen, cond_of(conditioner, asked, images, seed), states, seed)
     measured = [
         measure(denoiser, x, float(s), spots, conditioner, asked, seed) for x, s in zip(at, chosen, strict=True)
     ]
-    return Audit(tuple(measured), spots, places_of(asked), radius, grid)
+    return Audit(tuple(measured), spots, places, radius, grid)
 
 
 def measure(

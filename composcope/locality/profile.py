@@ -116,17 +116,13 @@ def own_share(
         return np.diagonal(energy, axis1=1, axis2=2) / np.nansum(energy, axis=1)
 
 
-def ranks(values: Float[np.ndarray, "m n"]) -> Float[np.ndarray, "m n"]:
-    """How many of its row each value is above, equal ones by half."""
-    own, others = values[:, :, None], values[:, None]
-    return ((own > others) + 0.5 * (own == others)).sum(2)
-
-
 def spearman(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"], seed: int = 0) -> Estimate:
     """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are left out."""
+    from scipy.stats import rankdata  # here, because it takes a second to load and few commands need it
+
     draws = np.random.default_rng(seed).integers(len(a), size=(20 * RESAMPLES, len(a)))
     index = np.concatenate([np.arange(len(a))[None], draws])
-    x, y = (ranks(values[index]) for values in (a, b))
+    x, y = (rankdata(values[index], axis=1) for values in (a, b))
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return estimate((x * y).sum(1) / np.sqrt((x**2).sum(1) * (y**2).sum(1)))

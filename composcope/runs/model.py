@@ -123,6 +123,11 @@ def restored(config: Config, tensors: Mapping[str, Tensor]) -> Model:
     return model.eval().requires_grad_(False)
 
 
+def name_of(run: str | Path | None) -> str:
+    """What a run is called in rows: its folder's name."""
+    return Path(str(run)).resolve().name
+
+
 def find(run: str | Path) -> Path:
     """The folder of a run: a path, or the name of a shipped model."""
     for folder in (Path(run), SHIPPED / str(run)):

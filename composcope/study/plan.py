@@ -88,9 +88,9 @@ def plan(preset: str, folder: str | Path, only: str | None = None, num: int = 24
     if preset not in COST:
         raise InputError(f"--preset: there is no preset {preset!r}; the presets are {', '.join(COST)}")
     runs = chosen(only)
-    begun = [first for run in runs if run.init and preset == "laptop" for first in chosen(run.init)]
-    before = [run for run in begun if run not in runs]
-    trainings = [training(run, preset, Path(folder), seed) for run in (*before, *runs)]
+    begun = {run.init for run in runs if preset == "laptop"} - {run.name for run in runs}
+    first = [run for run in RUNS if run.name in begun]
+    trainings = [training(run, preset, Path(folder), seed) for run in (*first, *runs)]
     return trainings + [node for run in runs for node in measurements(run, preset, Path(folder), num)]
 
 
