@@ -5,7 +5,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from composcope.errors import InputError
 
@@ -67,3 +69,49 @@ def write_png(path: str | Path, picture: Any) -> None:
             picture.savefig(partial, format="png", dpi=130)
         else:
             picture.save(partial, "PNG")
+
+
+T = TypeVar("T")
+DEEPEST = 200  # levels of nesting that a file of ours may have
+LONGEST = 2**28  # bytes of a JSON file that is read whole
+
+
+def read_json(path: str | Path, kind: type[T]) -> T:
+    """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field checked."""
+    path = Path(path)
+    if path.stat().st_size > LONGEST:
+        raise InputError(f"{path} has {path.stat().st_size} bytes: too long for a file of this kind")
+    return parse_json(path.read_bytes(), kind, str(path))
+
+
+def read_lines(path: str | Path, kind: type[T]) -> list[T]:
+    """A file of JSON lines, each an object of this type."""
+    found = []
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                found.append(parse_json(line, kind, f"{path}, line {number}"))
+    return found
+
+
+def parse_json(text: bytes | str, kind: type[T], where: str) -> T:
+    """JSON text as an object of this type; an InputError says where and which field is wrong."""
+    raw = text.encode() if isinstance(text, str) else text
+    if max(raw.count(b"["), raw.count(b"{")) > DEEPEST and deepest(raw) > DEEPEST:
+        raise InputError(f"{where}: nested more than {DEEPEST} levels deep")
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def deepest(raw: bytes) -> int:
+    """How deep brackets are nested; those in strings count too, which only ever refuses more."""
+    depth = most = 0
+    for byte in raw:
+        if byte in b"[{":
+            depth += 1
+            most = max(most, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return most

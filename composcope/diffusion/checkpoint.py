@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from composcope.diffusion.ema import PowerEMA, Weights
+from composcope.diffusion.optimizer import Name, Optimizer
 from composcope.files import whole, write_text
 
 KEPT = 3
@@ -63,17 +64,15 @@ def sound(folder: Path) -> Iterator[tuple[int, dict[str, Tensor]]]:
 
 
 class State:
-    """Everything that changes during training: weights, Adam's moments, averages."""
+    """Everything that changes during training: weights, the optimizer's moments, averages."""
 
-    def __init__(self, model: nn.Module, lr: float, sigma_rels: Sequence[float]):
+    def __init__(self, model: nn.Module, optimizer: Name, sigma_rels: Sequence[float]):
         self.weights = dict(model.named_parameters())
-        self.adam = torch.optim.Adam(self.weights.values(), lr=lr, betas=(0.9, 0.99), fused=True)
+        self.optimizer = Optimizer(self.weights, optimizer)
         self.averages = {s: PowerEMA(self.weights, s) for s in sigma_rels}
 
     def update(self, rate: float) -> None:
-        self.adam.param_groups[0]["lr"] = rate
-        self.adam.step()
-        self.adam.zero_grad()
+        self.optimizer.step(rate)
 
     def average(self, step: int) -> None:
         for ema in self.averages.values():
@@ -83,22 +82,15 @@ class State:
         return {f"{s}/{name}": w for s, ema in self.averages.items() for name, w in ema.average.items()}
 
     def tensors(self) -> dict[str, Tensor]:
-        """All of it by name; Adam's own step count is the loop's."""
-        moments = {"m": "exp_avg", "v": "exp_avg_sq"}
-        kept = {f"weights/{name}": weight for name, weight in self.weights.items()}
-        for part, key in moments.items():
-            kept |= {f"{part}/{name}": self.adam.state[weight][key] for name, weight in self.weights.items()}
-        return kept | {f"ema/{name}": average for name, average in self.averaged().items()}
+        """All of it by name."""
+        weights = {f"weights/{name}": weight for name, weight in self.weights.items()}
+        averages = {f"ema/{name}": average for name, average in self.averaged().items()}
+        return weights | self.optimizer.tensors() | averages
 
     @torch.no_grad()
     def restore(self, step: int, kept: Weights) -> None:
         for name, weight in self.weights.items():
             weight.copy_(kept[f"weights/{name}"])
-            m, v = (torch.empty_like(weight).copy_(kept[f"{part}/{name}"]) for part in "mv")
-            self.adam.state[weight] = {
-                "step": torch.tensor(float(step), device=weight.device),
-                "exp_avg": m,
-                "exp_avg_sq": v,
-            }
         for name, average in self.averaged().items():
             average.copy_(kept[f"ema/{name}"])
+        self.optimizer.restore(step, kept)

@@ -18,6 +18,9 @@ Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour n
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
 
 
+STEEP = 4.0  # the gate's logit is this many times an output of unit magnitude, so that m comes near 0 and 1
+
+
 @runtime_checkable
 class Denoiser(Protocol):
     """Anything that takes the noise off: a trained network, an exact mixture, a wrapper around either, SDXL."""
@@ -54,13 +57,19 @@ class Precond(nn.Module):
 
     The coefficients keep the network's input and training target at unit variance for data of standard deviation
     sigma_data (EDM, table 1). `uncertainty` maps c_noise to the log-variance u(sigma) of the loss (EDM2, eq. 22).
+
+    With `gate` the network has one more output, m in (0, 1) for each pixel, and D(x) = c_skip (1 - m) x + c_out F. At
+    low noise F must otherwise hand on the noise itself wherever the image is flat, which a network on folded pixels is
+    too narrow for; with m = 1 there it need not (LOG.md).
     """
 
     sigma_data: Tensor
 
-    def __init__(self, net: nn.Module, uncertainty: nn.Module, sigma_data: float):
+    def __init__(self, net: nn.Module, uncertainty: nn.Module, sigma_data: float, gate: bool = False):
         super().__init__()
-        self.net, self.uncertainty = net, uncertainty
+        self.net = net
+        self.uncertainty = uncertainty
+        self.gate = gate
         self.register_buffer("sigma_data", torch.tensor(float(sigma_data)))
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
@@ -69,7 +78,12 @@ class Precond(nn.Module):
         c_out = s * sd / (s**2 + sd**2).sqrt()
         c_in = 1 / (s**2 + sd**2).sqrt()
         c_noise = sigma.log() / 4
-        return c_skip * x + c_out * self.net(c_in * x, c_noise, cond).float()
+        F_x = self.net(c_in * x, c_noise, cond).float()
+        if self.gate:
+            m = (STEEP * F_x[:, -1:]).sigmoid()
+            c_skip = c_skip * (1 - m)
+            F_x = F_x[:, :-1]
+        return c_skip * x + c_out * F_x
 
     def log_variance(self, sigma: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         """u(sigma): how much of the loss at this noise level is beyond anyone's reach."""

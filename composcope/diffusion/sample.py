@@ -3,15 +3,17 @@
 dx / dsigma = (x - D(x, sigma)) / sigma            (EDM, eq. 1 with the schedule sigma(t) = t)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Denoiser, X
+from composcope.errors import InputError
 from composcope.progress import track
 
 Levels = Float[Tensor, " levels"]
@@ -29,33 +31,13 @@ def noise(seeds: Sequence[int], shape: Sequence[int]) -> Float[Tensor, "batch ch
     return torch.stack([torch.randn(tuple(shape), generator=torch.Generator().manual_seed(seed)) for seed in seeds])
 
 
-def slope(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> X:
-    """dx / dsigma at one noise level for the whole batch."""
-    return (x - denoiser(x, sigma.expand(len(x)), cond)) / sigma
+class Step(NamedTuple):
+    """One noise level on the way from noise to image."""
 
-
-def euler(denoiser: Denoiser, x: X, cond: Cond, sigmas: Levels) -> X:
-    """First order, one call a step; x is unit noise."""
-    x = x * sigmas[0]
-    for sigma, lower in pairwise(sigmas):
-        x = x + (lower - sigma) * slope(denoiser, x, sigma, cond)
-    return x
-
-
-def heun(denoiser: Denoiser, x: X, cond: Cond, sigmas: Levels) -> X:
-    """Second order, two calls a step but the last (EDM, algorithm 1); x is unit noise."""
-    x = x * sigmas[0]
-    for sigma, lower in pairwise(sigmas):
-        x = heun_step(denoiser, x, cond, sigma, lower)
-    return x
-
-
-def heun_step(denoiser: Denoiser, x: X, cond: Cond, sigma: Float[Tensor, ""], lower: Float[Tensor, ""]) -> X:
-    first = slope(denoiser, x, sigma, cond)
-    ahead = x + (lower - sigma) * first
-    if lower == 0:
-        return ahead
-    return x + (lower - sigma) * (first + slope(denoiser, ahead, lower, cond)) / 2
+    index: int
+    sigma: Float[Tensor, ""]
+    x: X  # the noisy image at this level
+    x0: X  # what the denoiser makes of it; of the last step, where no noise is left, x itself
 
 
 @dataclass(frozen=True)
@@ -68,21 +50,62 @@ class Churn:
     S_noise: float = 1.003
 
 
-def stochastic(
-    denoiser: Denoiser, x: X, cond: Cond, sigmas: Levels, churn: Churn, generators: Sequence[torch.Generator]
-) -> X:
-    """Heun's steps from a slightly higher level, reached with fresh noise of each image's own (EDM, algorithm 2)."""
-    x = x * sigmas[0]
+SOLVERS = ("heun", "euler", "stochastic")
+
+
+@torch.no_grad()
+def walk(
+    denoiser: Denoiser,
+    x: X,
+    cond: Cond,
+    sigmas: Levels,
+    solver: str = "heun",
+    sources: Sequence[torch.Generator] = (),
+    churn: Churn | None = None,
+) -> Iterator[Step]:
+    """The way down from unit noise x through falling `sigmas`, a Step for each of them.
+
+    solver: "euler" is first order and calls the denoiser once a step; "heun" second order, twice a step but for the
+    last (EDM, algorithm 1); "stochastic" is Heun's from a slightly higher level, reached with fresh noise of each
+    image's own generator in `sources` (EDM, algorithm 2).
+    """
+    if solver not in SOLVERS:
+        raise InputError(f"there is no solver {solver!r}; the solvers are {', '.join(SOLVERS)}")
+    churn = churn or Churn()
     gamma = min(churn.S_churn / (len(sigmas) - 1), 2**0.5 - 1)
-    for sigma, lower in pairwise(sigmas):
-        raised = sigma * (1 + gamma) if churn.S_min <= sigma <= churn.S_max else sigma
-        fresh = torch.stack([torch.randn(x.shape[1:], generator=source) for source in generators]).to(x)
-        x = x + (raised**2 - sigma**2).sqrt() * churn.S_noise * fresh
-        x = heun_step(denoiser, x, cond, raised, lower)
-    return x
+    x = x * sigmas[0]
+    for index, (sigma, lower) in enumerate(pairwise(sigmas)):
+        at = sigma
+        if solver == "stochastic":
+            at = sigma * (1 + gamma) if churn.S_min <= sigma <= churn.S_max else sigma
+            fresh = torch.stack([torch.randn(x.shape[1:], generator=source) for source in sources]).to(x)
+            x = x + (at**2 - sigma**2).sqrt() * churn.S_noise * fresh
+        x0 = denoised(denoiser, x, at, cond)
+        yield Step(index, at, x, x0)
+        slope = (x - x0) / at  # dx / dsigma (EDM, equation 3)
+        ahead = x + (lower - at) * slope
+        if solver != "euler" and lower > 0:
+            second = (ahead - denoiser(ahead, lower.expand(len(x)), cond)) / lower
+            ahead = x + (lower - at) * (slope + second) / 2
+        x = ahead
+    if sigmas[-1] == 0:
+        yield Step(len(sigmas) - 1, sigmas[-1], x, x)
+        return
+    yield Step(len(sigmas) - 1, sigmas[-1], x, denoised(denoiser, x, sigmas[-1], cond))
 
 
-SOLVERS: dict[str, Callable[..., Tensor]] = {"heun": heun, "euler": euler}
+def denoised(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> X:
+    """What a denoiser returns at one noise level, if it keeps the contract."""
+    version = x._version
+    x0 = denoiser(x, sigma.expand(len(x)), cond)
+    if not isinstance(x0, Tensor) or x0.shape != x.shape:
+        found = list(x0.shape) if isinstance(x0, Tensor) else type(x0).__name__
+        raise InputError(f"the denoiser returns {found} for x of {list(x.shape)}; x0 has the shape of x")
+    if not bool(x0.isfinite().all()):
+        raise InputError(f"the denoiser returns numbers that are not finite at sigma {float(sigma):g}")
+    if x._version != version:
+        raise InputError("the denoiser changes x in place; it must return a new tensor")
+    return x0
 
 
 @torch.no_grad()
@@ -98,10 +121,12 @@ def sample(
     what: str | None = None,
     device: torch.device | str = "cpu",
 ) -> Float[Tensor, "n channel height width"]:
-    """One x a seed, `batch` at a time; under a bar when `what` names it. With `churn`, the stochastic solver.
+    """One x a seed, `batch` at a time; under a bar when `what` names it.
 
     cond row i belongs to seed i. The same seed and cond give the same image in any batch, to float round-off.
     """
+    if cond is not None and len(cond) != len(seeds):
+        raise InputError(f"sample: {len(cond)} rows of cond for {len(seeds)} seeds; give each seed its own row")
     sigmas = (noise_levels() if sigmas is None else sigmas).to(device)
     starts = range(0, len(seeds), batch)
     drawn = []
@@ -109,10 +134,8 @@ def sample(
         chosen = seeds[start : start + batch]
         rows = None if cond is None else cond[start : start + batch].to(device)
         x = noise(chosen, shape).to(device)
-        if churn:
-            # A second stream a seed: the first numbers of the seed's own are the starting noise.
-            sources = [torch.Generator().manual_seed(seed ^ 0x5DEECE66D) for seed in chosen]
-            drawn.append(stochastic(denoiser, x, rows, sigmas, churn, sources).cpu())
-        else:
-            drawn.append(SOLVERS[solver](denoiser, x, rows, sigmas).cpu())
+        # A second stream a seed: the first numbers of the seed's own are the starting noise.
+        sources = [torch.Generator().manual_seed(seed ^ 0x5DEECE66D) for seed in chosen]
+        *_, last = walk(denoiser, x, rows, sigmas, solver, sources, churn)
+        drawn.append(last.x.cpu())
     return torch.cat(drawn)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numba
 import torch
@@ -44,6 +44,7 @@ class Recipe:
     decay: int = 64_000  # t_ref: from here on the rate falls as 1 / sqrt(t)
     P_mean: float = -0.3
     P_std: float = 1.3
+    optimizer: Literal["adam", "muon"] = "adam"
     sigma_rels: tuple[float, ...] = (0.05, 0.10)  # widths of the averages
     sigma_rel: float = 0.10  # the one of them that is the trained model
     accumulate: int = 1  # parts in which a process works through its share of a batch
@@ -161,7 +162,7 @@ def train(
         # Start as every process starts, or where the last sound checkpoint left it.
         layout = torch.channels_last if recipe.channels_last else torch.contiguous_format
         model.to(device).to(memory_format=layout)  # type: ignore[call-overload]
-        state, first = State(model, recipe.lr, recipe.sigma_rels), 0
+        state, first = State(model, recipe.optimizer, recipe.sigma_rels), 0
         if found := checkpoint.latest(folder / "checkpoints"):
             first = found[0]
             state.restore(*found)

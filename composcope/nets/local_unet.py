@@ -7,7 +7,7 @@ m = resolution / grid_size. Outside the image a patch holds zeros, in training a
 its slots, entries outside the patch zeroed: in both, what is inside stays as the whole-image model has it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -28,7 +28,9 @@ class Patches:
     resolution: int
     grid_size: int
     k: int = 2
-    slots: int = 0  # of a list conditioner (present, u, v per slot); 0 is a location grid
+    slots: int = 0  # of a list conditioner; 0 is a location grid
+    slot_features: int = 0
+    place: Callable[[Tensor], Tensor] | None = None  # slots [..., slot_features] -> the (u, v) each speaks of
 
     def __post_init__(self) -> None:
         if self.resolution % self.grid_size:
@@ -46,12 +48,12 @@ class Patches:
     @property
     def features(self) -> int:
         """Of a patch's cond: the conditions in it, then the two coordinates of its centre."""
-        return (3 * self.slots or (2 * self.k + 1) ** 2) + 2
+        return (self.slots * self.slot_features or (2 * self.k + 1) ** 2) + 2
 
     @property
     def whole_features(self) -> int:
         """Of the cond of a whole image."""
-        return 3 * self.slots or self.grid_size**2
+        return self.slots * self.slot_features or self.grid_size**2
 
     def everywhere(self, batch: int, device: torch.device) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
         """(image, cell) of all patches of `batch` images, cell by cell within an image."""
@@ -85,8 +87,10 @@ class Patches:
         return padded[image[:, None, None], at[:, 0, :, None], at[:, 1, None, :]].permute(0, 3, 1, 2)
 
     def _slots(self, cond: Tensor, cell: Tensor) -> Tensor:
-        entries = cond.view(-1, self.slots, 3)
-        at = (entries[..., [2, 1]] * self.grid_size).long().clamp(max=self.grid_size - 1)  # (row, column) of (u, v)
+        assert self.place is not None
+        entries = cond.view(-1, self.slots, self.slot_features)
+        u_v = self.place(entries)
+        at = (u_v.flip(-1) * self.grid_size).long().clamp(max=self.grid_size - 1)  # (row, column) of (u, v)
         near = ((at - cell[:, None]).abs() <= self.k).all(2, keepdim=True)
         return (entries * near).flatten(1)
 
@@ -137,7 +141,7 @@ class LocalUNet(nn.Module):
         x: Float[Tensor, "batch channels height width"],
         noise_label: Float[Tensor, " batch"],
         cond: Float[Tensor, "batch features"] | None = None,
-    ) -> Float[Tensor, "batch channels height width"]:
+    ) -> Float[Tensor, "batch outputs height width"]:
         """Whole images, or patches, told by the length of cond (they differ by the centre)."""
         if cond is None:
             cond = x.new_zeros(len(x), self.patches.whole_features)
@@ -153,7 +157,7 @@ class LocalUNet(nn.Module):
         patches: Float[Tensor, "n channels side side"],
         noise_label: Float[Tensor, " n"],
         cond: Float[Tensor, "n features"],
-    ) -> Float[Tensor, "n channels side side"]:
+    ) -> Float[Tensor, "n outputs side side"]:
         """The U-Net on patches; what lies outside the image is zero at its input, and is not asked of its output."""
         inside = self.patches.inside(cond)
         return self.unet(patches * inside, noise_label, cond) * inside

@@ -1,11 +1,13 @@
 """The EDM2 U-Net (Karras et al. 2024, config G) and its uncertainty head.
 
-    F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
+    F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x, and one more channel with `gate`
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a table.
 Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and back at the output, and
 `plane` feeds a location grid as an input plane in place of the label embedding, and `positions` adds planes that say
-where a pixel is: waves of these frequencies along both sides. Small networks on centred images, whose background has no
+where a pixel is: waves of these frequencies along both sides. With `slots`, cond is so many entries of equal length,
+which one label map, shared by all of them, embeds: a sum that does not depend on which slot holds what. `gate` adds
+one output channel (see Precond). Small networks on centred images, whose background has no
 hint of place, otherwise take several times as long to learn where a label points.
 """
 
@@ -119,6 +121,8 @@ class UNet(nn.Module):
         fold: int = 1,
         plane: bool = False,
         positions: Sequence[float] = (),
+        slots: int = 1,
+        gate: bool = False,
     ):
         super().__init__()
         self.resolution, self.features, self.fold = resolution, features, fold
@@ -141,7 +145,8 @@ class UNet(nn.Module):
         self.out_gain = nn.Parameter(torch.zeros([]))
         self.emb_fourier = MPFourier(noise_width)
         self.emb_noise = MPConv(noise_width, emb_width)
-        self.emb_label = MPConv(features, emb_width) if features and not plane else None
+        self.slots = slots
+        self.emb_label = MPConv(features // slots, emb_width) if features and not plane else None
 
         self.enc = nn.ModuleDict()
         skips: list[int] = []
@@ -174,7 +179,7 @@ class UNet(nn.Module):
                     out + skips.pop(), width, flavor="dec", attention=res in attn_resolutions
                 )
                 out = width
-        self.out_conv = MPConv(out, channels * fold**2, 3)
+        self.out_conv = MPConv(out, (channels + gate) * fold**2, 3)
 
     def _latent(self, resolution: int, levels: int) -> int:
         """The side of the folded image; every level must halve it exactly, and a plane must tile it."""
@@ -192,7 +197,7 @@ class UNet(nn.Module):
         noise_label: Float[Tensor, " batch"],
         cond: Float[Tensor, "batch features"] | None = None,
         centre: int | None = None,
-    ) -> Float[Tensor, "batch channels h w"]:
+    ) -> Float[Tensor, "batch outputs h w"]:
         """F, or its central square of `centre` pixels: the decoder then computes only what that square depends on."""
         if cond is not None and cond.shape[1] != self.features:
             raise InputError(f"cond has {cond.shape[1]} features, the network was made for {self.features}")
@@ -236,7 +241,10 @@ class UNet(nn.Module):
         """
         emb = self.emb_noise(self.emb_fourier(noise_label))
         if self.emb_label is not None:
-            label = torch.zeros_like(emb) if cond is None else self.emb_label(cond * math.sqrt(self.features))
+            label = torch.zeros_like(emb)
+            if cond is not None:
+                shared = cond.unflatten(1, (self.slots, -1)).sum(1)
+                label = self.emb_label(shared * math.sqrt(self.features // self.slots))
             emb = mp_sum(emb, label, self.label_balance)
         return mp_silu(emb)
 

@@ -30,6 +30,7 @@ class Architecture:
     plane: bool = False  # the grid as an input plane beside the label embedding
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
     emb: int | None = None  # channels of the embedding of noise level and label, in widths; None: the widest level's
+    gate: bool = False  # the network also says where a pixel is flat ground (see Precond)
 
     def __post_init__(self) -> None:
         for name in ("resolution", "grid_size", "width", "blocks", "emb"):
@@ -43,13 +44,14 @@ class Architecture:
 class Config:
     """All that a run depends on. Two runs of one Config end with the same weights."""
 
-    conditioner: Literal["grid", "list", "packed", "color", "none"]
+    conditioner: str  # by its name in scenes/condition.py; "none" when nothing is asked
     labels: Literal["all", "one", "random", "all_but_one"]
     net: Literal["global", "local"]
     architecture: Architecture
     recipe: Recipe
     objects: tuple[int, int] = (1, 3)
     jitter: bool = False  # of the camera and the lamps
+    view: Literal["full", "square"] = "full"  # what of the official frame the images show
     data: str | None = None  # images on disk in place of scenes drawn here
     threads: int | None = None  # None: all there are
     init: str | None = None  # the run whose weights this one begins with
@@ -84,6 +86,7 @@ EXPERIMENTS = {
     "exp1": ("grid", "all", "global"),  # length-generalizes (the paper: to 7 objects, trained on 1-3)
     "exp2": ("grid", "one", "global"),  # does not
     "exp3": ("list", "all", "global"),  # does not
+    "exp3s": ("set", "all", "global"),  # the list with one map for all slots: not in the paper
     "exp2l": ("grid", "one", "local"),  # the intervention on exp2: does
     "exp3l": ("list", "all", "local"),  # the intervention on exp3: does
     "color": ("color", "all", "global"),  # partly does
@@ -97,8 +100,8 @@ WAVES = (0.5, 1.0, 2.0, 4.0)
 ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
     ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
     ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
-    ("laptop", "global"): Architecture( 32, 10,  48, (1, 1),       1, (8,),    48, 2, 1, positions=WAVES, emb=8),
-    ("laptop", "local"):  Architecture( 32, 16,  48, (1,),         3, (),      48, 2, 2, positions=WAVES),
+    ("laptop", "global"): Architecture( 64, 16,  64, (1, 1),       1, (8,),    64, 4, 2, positions=WAVES, emb=6, gate=True),
+    ("laptop", "local"):  Architecture( 64, 16,  64, (1,),         3, (),      64, 4, 2, positions=WAVES, emb=6, gate=True),
     ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
     ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
     ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16),64, 1, 2),  # EDM2's XS: 124 M weights
@@ -112,8 +115,8 @@ CELLS = CPU | dict(sheet_every=6000)  # a sheet cell by cell takes as long as 1,
 RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
     ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(   480_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CPU),  # exp1 to K = 6, 95 min
-    ("laptop", "local"):  Recipe(   192_000,   16, 2e-2,  1_600,    8_000,  0.5, 1.4, **CELLS),  # exp2l to 9 (1/10)
+    ("laptop", "global"): Recipe(   256_000,   16, 1e-2,  1_600,    8_000,  0.5, 1.4, "muon", **CPU),
+    ("laptop", "local"):  Recipe(   256_000,   16, 1e-2,  1_600,    8_000,  0.5, 1.4, "muon", **CELLS),
     ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
     ("paper",  "global"): Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7 (v3)
@@ -121,6 +124,7 @@ RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean
 }
 # fmt: on
 JITTERED = ("small", "paper")  # camera and lamps move from scene to scene, as in CLEVR
+VIEW: dict[str, Literal["full", "square"]] = {"laptop": "square"}  # elsewhere the full frame, squeezed as in the paper
 THREADS = {"smoke": 1, "laptop": 1}  # two runs side by side make better use of two cores than one run on both
 
 
@@ -135,8 +139,14 @@ def configure(experiment: str, preset: str = "laptop", changes: Mapping[str, Any
     changes = dict(changes or {})
     parts |= {name: changes.pop(name) for name in parts if name in changes}
     scale = preset, parts["net"]
-    jitter, threads = preset in JITTERED, THREADS.get(preset)
-    config = Config(**parts, architecture=ARCHITECTURES[scale], recipe=RECIPES[scale], jitter=jitter, threads=threads)
+    config = Config(
+        **parts,
+        architecture=ARCHITECTURES[scale],
+        recipe=RECIPES[scale],
+        jitter=preset in JITTERED,
+        view=VIEW.get(preset, "full"),
+        threads=THREADS.get(preset),
+    )
     for name, value in changes.items():
         config = changed(config, name, value)
     return config

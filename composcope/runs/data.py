@@ -34,11 +34,11 @@ def images_of(config: Config) -> Images:
         if not config.data:
             raise InputError("a model of images without conditions needs --data, an .npz or a folder of pictures")
         return Stored(Path(config.data), side, seed)
-    rules = Rules(objects=config.objects)
+    rules = Rules(objects=config.objects, view=config.view)
     if not config.jitter:
         rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)
     drawn = Stream(rules, side, conditioner, config.labels, seed)
-    scenes = Folder(config.data, side, conditioner, config.labels, seed) if config.data else drawn
+    scenes = Folder(config.data, side, conditioner, config.labels, seed, config.view) if config.data else drawn
 
     def images(start: int, count: int) -> tuple[Tensor, Tensor]:
         batch = scenes.batch(start, count)

@@ -19,22 +19,20 @@ from composcope.errors import InputError
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
-from composcope.scenes.condition import ColorCounts, LocationGrid, LocationList
+from composcope.scenes.condition import CONDITIONERS, LocationGrid, LocationList, SumOfParts
 
 SHIPPED = Path(__file__).parents[1] / "models"
 SNAPSHOTS = ("early", "middle", "final")
 
 
-def conditioner_of(config: Config) -> Any:
+def conditioner_of(config: Config) -> SumOfParts | None:
     """The conditioner by its name; None when nothing is asked of the images."""
-    grid = LocationGrid(config.architecture.grid_size)
-    return {
-        "grid": grid,
-        "list": LocationList(order="scattered"),
-        "packed": LocationList(order="packed"),
-        "color": ColorCounts(),
-        "none": None,
-    }[config.conditioner]
+    if config.conditioner == "none":
+        return None
+    if config.conditioner not in CONDITIONERS:
+        names = ", ".join([*CONDITIONERS, "none"])
+        raise InputError(f"there is no conditioner {config.conditioner!r}; the conditioners are {names}")
+    return CONDITIONERS[config.conditioner](config.architecture.grid_size)
 
 
 class Model(nn.Module):
@@ -48,7 +46,8 @@ class Model(nn.Module):
         # The first weights are a function of the seed, whatever was drawn before.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.recipe.seed)
-            self.denoiser = Precond(network(config, self.conditioner), UncertaintyHead(), sigma_data)
+            net = network(config, self.conditioner)
+            self.denoiser = Precond(net, UncertaintyHead(), sigma_data, config.architecture.gate)
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         return self.denoiser(x, sigma, cond)
@@ -70,7 +69,8 @@ def network(config: Config, conditioner: Any) -> nn.Module:
             f"a patch-local net needs locations, and {config.conditioner!r} has none; take grid, list or packed"
         )
     slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
-    patches = Patches(a.resolution, a.grid_size, a.radius, slots) if config.net == "local" else None
+    entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
+    patches = Patches(a.resolution, a.grid_size, a.radius, *entry) if config.net == "local" else None
     unet = UNet(
         resolution=patches.side if patches else a.resolution,
         features=patches.features if patches else features,
@@ -84,6 +84,8 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
+        gate=a.gate,
+        slots=slots if slots and conditioner.shared else 1,
     )
     return LocalUNet(unet, patches) if patches else unet
 

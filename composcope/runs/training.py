@@ -29,8 +29,6 @@ from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, examples_of, images_of, measured
 from composcope.runs.model import SHIPPED, Model, find, load, weights_path
-from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid, LocationList
-from composcope.scenes.scene import COLORS
 
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
 SHEET_SEEDS = range(4)
@@ -108,16 +106,18 @@ def same_run(config: Config, folder: Path) -> None:
 
 def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: int = 16) -> Image:
     """What the model draws with these weights: a row for each K of SHEET_K, always from the same seeds."""
-    known: Sequence = list(COLORS) if model.config.conditioner == "color" else PAPER_LOCATIONS
-    rows = [tuple(known[:K]) for K in SHEET_K for _ in SHEET_SEEDS]
-    cond = model.conditioner(rows) if model.conditioner else None
+    conditioner = model.conditioner
+    rows: list[tuple] = [()] * len(SHEET_K) * len(SHEET_SEEDS)
+    if conditioner:
+        rows = [one for K in SHEET_K for one in conditioner.ask(min(K, conditioner.most), len(SHEET_SEEDS))]
+    cond = conditioner(rows) if conditioner else None
 
     def averaged(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
         return torch.func.functional_call(model, dict(weights), (x, sigma, cond))
 
     device = next(iter(weights.values())).device
     x = sample(averaged, [*SHEET_SEEDS] * len(SHEET_K), model.shape, cond, noise_levels(steps), device=device)
-    asked = rows if isinstance(model.conditioner, LocationGrid | LocationList) else [()] * len(rows)
+    asked = rows if conditioner and conditioner.has_places else [()] * len(rows)
     return sheet(model.pixels.decode(x), asked, len(SHEET_SEEDS))
 
 

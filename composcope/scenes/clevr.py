@@ -1,4 +1,4 @@
-"""Scenes in the official CLEVR format, with the camera and the lamps as extra fields; reading needs neither.
+"""Scenes in the official CLEVR format, with the camera, the lamps and the view as extra fields; reading needs none.
 
 camera = argmin over positions that look at the origin of sum_objects |project(3d_coords) - pixel_coords|^2
 """
@@ -6,6 +6,7 @@ camera = argmin over positions that look at the origin of sum_objects |project(3
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from composcope.scenes.scene import (
     MATERIALS,
     SHAPES,
     SIZES,
+    VIEWS,
     Object,
     Scene,
     camera_axes,
@@ -33,7 +35,7 @@ TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS
 
 
 def to_struct(scene: Scene, index: int, size: tuple[int, int], split: str = "new") -> dict[str, Any]:
-    """A scene as the official JSON has it; pixel_coords are of an image of this (width, height)."""
+    """A scene as the official JSON has it; pixel_coords are of an image of its view, of this (width, height)."""
     right, _, ahead = camera_axes(scene.camera)
     behind = np.array([ahead[0], ahead[1], 0.0]) / np.hypot(ahead[0], ahead[1])
     directions = {"right": right, "left": -right, "behind": behind, "front": -behind}
@@ -48,6 +50,7 @@ def to_struct(scene: Scene, index: int, size: tuple[int, int], split: str = "new
         "directions": {name: direction.tolist() for name, direction in directions.items()} | vertical,
         "camera_location": list(scene.camera),
         "lights": {"Key": list(scene.key), "Fill": list(scene.fill), "Back": list(scene.back)},
+        "view": scene.view,
     }
 
 
@@ -56,7 +59,7 @@ def image_filename(index: int, split: str = "new") -> str:
 
 
 def object_struct(scene: Scene, o: Object, size: tuple[int, int]) -> dict[str, Any]:
-    u, v, depth = project(scene.camera, (o.x, o.y, o.radius))
+    u, v, depth = project(scene.camera, (o.x, o.y, o.radius), scene.view)
     look = {"shape": o.shape, "size": o.size, "material": o.material, "color": o.color, "rotation": o.rotation}
     return look | {"3d_coords": [o.x, o.y, o.radius], "pixel_coords": [u * size[0], v * size[1], depth]}
 
@@ -67,14 +70,16 @@ def related(coords: np.ndarray, direction: np.ndarray) -> list[list[int]]:
     return [np.flatnonzero(along > own + EPSILON).tolist() for own in along]
 
 
-def load_clevr(path: str | Path) -> list[Scene]:
+def load_clevr(path: str | Path, view: str | None = None) -> list[Scene]:
     """The scenes of an official file, of a file with one scene, or of all such files of a folder, in order of name.
 
     Where a file has no camera_location (the original CLEVR), the camera is estimated from pixel_coords, taken as those
     of a 320x240 or of a 480x320 image; if they are missing, or no camera reprojects them within 1.5 pixels, it is the
-    base camera. Lamps that are not recorded are the base lamps.
+    base camera. Lamps that are not recorded are the base lamps. `view` is what of the frame is to be seen, "full" or
+    "square"; None is the recorded one, and the full frame where none is.
     """
-    return [to_scene(struct, where) for struct, where in structs(path)]
+    scenes = [to_scene(struct, where) for struct, where in structs(path)]
+    return scenes if view is None else [replace(scene, view=view) for scene in scenes]
 
 
 def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
@@ -120,7 +125,14 @@ def to_scene(struct: dict[str, Any], where: str) -> Scene:
             raise InputError(f"{where}: a camera_location right above the origin has no up in its image")
     else:
         camera = estimated(objects, pixel_coords(rows, where))
-    return Scene(objects, camera, key, fill, back)
+    return Scene(objects, camera, key, fill, back, recorded_view(struct, where))
+
+
+def recorded_view(struct: dict[str, Any], where: str) -> str:
+    view = struct.get("view", "full")
+    if view not in VIEWS:
+        raise InputError(f"{where}: the view {view!r} is none of {', '.join(VIEWS)}")
+    return view
 
 
 def to_object(row: Any, where: str) -> Object:

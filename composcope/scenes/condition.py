@@ -5,10 +5,11 @@ cond(C) = sum_k part(c_k),   cond(C_{-k}) = cond(C) - part(c_k)                 
 So leaving a condition out is a subtraction, and any subset can be made again from `cond` itself (`split`).
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import torch
@@ -18,7 +19,8 @@ from torch import Tensor
 from composcope.errors import InputError
 from composcope.scenes.chance import LABELS as LABELS_USE
 from composcope.scenes.chance import SLOTS, below, key, shuffled
-from composcope.scenes.scene import COLORS, Scene, Seen
+from composcope.scenes.rules import Rules, sample
+from composcope.scenes.scene import COLORS, SHAPES, Object, Scene, Seen
 
 # The paper's twelve test locations, (u, v) in order of use: K conditions are the first K (appendix E.2, version 1).
 PAPER_LOCATIONS = (
@@ -28,6 +30,9 @@ PAPER_LOCATIONS = (
 # Which objects of a training image are labelled. In the words of the paper's table 2: "All labels", "Single label",
 # "Rand num labels", "Drop one label".
 LABELS = ("all", "one", "random", "all_but_one")
+
+
+UNSEEN = 10**9  # beyond the seeds of trainings: what an evaluation chooses was not trained on
 
 
 def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
@@ -44,27 +49,87 @@ def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
     return tuple(conditions[k] for k in sorted(shuffled(n, choice)[:keep]))
 
 
+class Thing(Protocol):
+    """What a condition is read from: an object of a scene, or one that a detector found."""
+
+    @property
+    def color(self) -> str: ...
+
+    @property
+    def shape(self) -> str: ...
+
+    @property
+    def size(self) -> str: ...
+
+
 class SumOfParts(ABC):
-    """A conditioner, given the part of each condition. Row i of a batch draws what is random about it from seed + i."""
+    """The base of conditioners: all that the project needs to know of a kind of condition.
+
+    A subclass says what its conditions are called, how one is read from an object, how K different ones are chosen,
+    how they are read from a command line, and which vector each of them is. Row i of a batch draws what is random
+    about it from seed + i.
+    """
+
+    noun: ClassVar[str]  # one condition, in sentences and figures: "location"
+    like: ClassVar[str]  # conditions as on a command line: "0.65,0.65 0.35,0.35"
+    has_places: ClassVar[bool] = False  # whether a condition speaks of a place in the image
+    ways: ClassVar[tuple[str, ...]] = ("random",)  # in which conditions can be chosen, the usual one first
+
+    @classmethod
+    def made(cls, grid_size: int) -> "SumOfParts":
+        """The conditioner of a run whose grid has this many cells a side; most have no grid."""
+        return cls()
 
     @property
     @abstractmethod
-    def features(self) -> int: ...
+    def features(self) -> int:
+        """The length of cond."""
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """The most conditions that one image can be asked for in an evaluation."""
 
     @abstractmethod
-    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]: ...
+    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
+        """One vector a condition; InputError for what is not a condition of this kind."""
+
+    @abstractmethod
+    def read(self, thing: Thing, place: tuple[float, float]) -> Any:
+        """The condition that an object at a place (u, v) meets."""
+
+    @abstractmethod
+    def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
+        """K different conditions, a function of (seed, index) and the way of choosing."""
+
+    @abstractmethod
+    def parse(self, text: str) -> tuple:
+        """Conditions from a command line."""
+
+    @abstractmethod
+    def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
+        """A scene that has what is asked, one object a condition, and nothing else; `rules` say all but the number."""
 
     def of(self, scene: Scene | Seen) -> tuple:
-        """The condition set of all objects of a scene: their locations, where the conditioner asks for nothing else."""
-        return scene.places
+        """The condition set of all objects of a scene."""
+        return tuple(self.read(o, place) for o, place in zip(scene.objects, scene.places, strict=True))
+
+    def ask(self, K: int, num: int, seed: int = 0, way: str | None = None) -> list[tuple]:
+        """`num` condition sets of K conditions each."""
+        way = way or self.ways[0]
+        if way not in self.ways:
+            raise InputError(f"{self.noun}s are not chosen in the way {way!r}; the ways are {', '.join(self.ways)}")
+        if not 0 <= K <= self.most:
+            raise InputError(f"cannot ask for {K} {self.noun}s; from 0 to {self.most} can be asked for")
+        return [self.choose(K, seed, index, way) for index in range(num)]
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
         """The parts that `cond` is the sum of, one a condition; counts are sums of one-hot rows."""
         return torch.eye(len(cond), dtype=cond.dtype, device=cond.device).repeat_interleave(cond.long(), 0)
 
-    @abstractmethod
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The (u, v) each part speaks of."""
+        raise InputError(f"a {self.noun} condition has no place in the image")
 
     def __call__(self, condition_sets: Sequence[Sequence], seed: int = 0) -> Float[Tensor, "batch features"]:
         cond = np.zeros((len(condition_sets), self.features), np.float32)
@@ -78,11 +143,91 @@ class SumOfParts(ABC):
         return torch.from_numpy(np.concatenate([parts.sum(0)[None], parts.sum(0) - parts]))
 
 
+class Locations(SumOfParts):
+    """Conditions that are places (u, v) of objects' centres, fractions of the view."""
+
+    noun = "location"
+    like = "0.65,0.65 0.35,0.35"
+    has_places = True
+    ways = ("paper", "random")
+
+    @property
+    def most(self) -> int:
+        return len(PAPER_LOCATIONS)
+
+    def read(self, thing: Thing, place: tuple[float, float]) -> tuple[float, float]:
+        return place
+
+    def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
+        """The paper's first K places, or those of a random scene of K small objects that obeys the rules."""
+        if way == "paper":
+            return PAPER_LOCATIONS[:K]
+        small = Rules(objects=(K, K), sizes=("small",), view="square")  # of mixed sizes, twelve hardly ever fit
+        return sample(UNSEEN + seed, index, small).places
+
+    def parse(self, text: str) -> tuple:
+        try:
+            places = tuple(tuple(float(part) for part in place.split(",")) for place in text.split())
+            checked(places)
+        except ValueError:
+            raise InputError(f"{text!r} is not \"u,v u,v ...\" within 0 to 1, such as \"{self.like}\"") from None
+        return places
+
+    def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
+        return sample(seed, 0, replace(rules, objects=(len(condition_set),) * 2), places=condition_set)
+
+
+class Names(SumOfParts):
+    """Conditions that are words from a list, counted: so many objects of each."""
+
+    names: tuple[str, ...]
+
+    @property
+    def features(self) -> int:
+        return len(self.names)
+
+    @property
+    def most(self) -> int:
+        return len(self.names)
+
+    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
+        unknown = [name for name in condition_set if name not in self.names]
+        if unknown:
+            raise InputError(f"there is no {self.noun} {unknown[0]!r}; the {self.noun}s are {', '.join(self.names)}")
+        return one_hot(np.array([self.names.index(name) for name in condition_set], int), self.features)
+
+    def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
+        order = shuffled(len(self.names), key(UNSEEN + seed, index, LABELS_USE))
+        return tuple(self.names[k] for k in order[:K])
+
+    def parse(self, text: str) -> tuple:
+        words = tuple(text.replace(",", " ").split())
+        self.parts(words, 0)
+        return words
+
+    def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
+        scene = sample(seed, 0, replace(rules, objects=(len(condition_set),) * 2))
+        dressed = (self.dress(o, name) for o, name in zip(scene.objects, condition_set, strict=True))
+        return replace(scene, objects=tuple(dressed))
+
+    @abstractmethod
+    def dress(self, thing: Object, name: str) -> Object:
+        """The object, made to meet a condition."""
+
+
 @dataclass(frozen=True)
-class LocationGrid(SumOfParts):
+class LocationGrid(Locations):
     """Counts of object centres in the cells of a grid over the image, row by row (section E.1); 16 in the paper."""
 
     grid_size: int = 16
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.grid_size <= 256:
+            raise InputError(f"a location grid has 1 to 256 cells a side, not {self.grid_size}")
+
+    @classmethod
+    def made(cls, grid_size: int) -> "LocationGrid":
+        return cls(grid_size)
 
     @property
     def features(self) -> int:
@@ -99,63 +244,106 @@ class LocationGrid(SumOfParts):
         return (torch.stack([cell % self.grid_size, cell // self.grid_size], 1) + 0.5) / self.grid_size
 
 
+def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray, "places features"]:
+    """cos(pi f u) cos(pi g v) for f, g = 0 .. count - 1, scaled to unit norm; f = g = 0 says that there is a place.
+
+    Products, because a sum of waves of u and of v forgets, of two places, which u belongs to which v.
+    """
+    u, v = np.cos(np.pi * where[:, :, None] * np.arange(count)).transpose(1, 0, 2)
+    products = (u[:, :, None] * v[:, None, :]).reshape(len(where), -1)
+    return products / np.linalg.norm(products, axis=1, keepdims=True)
+
+
 @dataclass(frozen=True)
-class LocationList(SumOfParts):
-    """Slots of (present, u, v), the empty ones zero (version 3, experiment 3).
+class LocationList(Locations):
+    """Slots that hold the waves of a place each, the empty ones zero (version 3, experiment 3).
 
     The paper does not say which slots it fills: `scattered` puts each location in a random slot, so that training sees
-    them all, `packed` fills them from the first on.
+    them all, `packed` fills them from the first on. A network may have a map of its own for each slot, or one that all
+    slots share (`shared`): what was a list is then a set.
     """
 
     slots: int = len(PAPER_LOCATIONS)
     order: Literal["scattered", "packed"] = "scattered"
+    shared: bool = False
+    count: int = 8  # of waves along each side
 
     @property
     def features(self) -> int:
-        return 3 * self.slots
+        return self.slots * self.count**2
 
     def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
         where = checked(condition_set)
         if len(where) > self.slots:
             raise InputError(f"{len(where)} locations do not fit in a list of {self.slots} slots")
         slot = shuffled(self.slots, key(seed, 0, SLOTS)) if self.order == "scattered" else list(range(self.slots))
-        parts = np.zeros((len(where), self.slots, 3), np.float32)
-        parts[range(len(where)), slot[: len(where)]] = np.insert(where, 0, 1, axis=1)
+        parts = np.zeros((len(where), self.slots, self.count**2), np.float32)
+        parts[range(len(where)), slot[: len(where)]] = waves(where, self.count)
         return parts.reshape(-1, self.features)
+
+    def entries(self, cond: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch slots waves"]:
+        return cond.unflatten(-1, (self.slots, -1))
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
         slots = torch.eye(self.slots, dtype=cond.dtype, device=cond.device)
-        return slots[cond[::3] > 0].repeat_interleave(3, 1) * cond
+        full = self.entries(cond)[:, 0] > 0
+        return slots[full].repeat_interleave(self.count**2, 1) * cond
 
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
-        return parts.reshape(-1, self.slots, 3).sum(1)[:, 1:]
+        return self.place(self.entries(parts).sum(1))
+
+    def place(self, entry: Float[Tensor, "*batch waves"]) -> Float[Tensor, "*batch 2"]:
+        """The (u, v) whose waves an entry holds, read from the slowest ones; (0.5, 0.5) of an empty slot."""
+        present = entry[..., 0].clamp(min=1e-12)
+        slow = torch.stack([entry[..., self.count], entry[..., 1]], -1) / present[..., None]
+        return slow.clamp(-1, 1).arccos() / math.pi
 
 
 @dataclass(frozen=True)
-class ColorCounts(SumOfParts):
+class ColorCounts(Names):
     """How many objects there are of each of the eight colours (section E.1)."""
 
-    @property
-    def features(self) -> int:
-        return len(COLORS)
+    noun = "colour"
+    like = "red blue"
+    names = tuple(COLORS)
 
-    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
-        unknown = [color for color in condition_set if color not in COLORS]
-        if unknown:
-            raise InputError(f"there is no colour {unknown[0]!r}; the colours are {', '.join(COLORS)}")
-        return one_hot(np.array([list(COLORS).index(color) for color in condition_set], int), self.features)
+    def read(self, thing: Thing, place: tuple[float, float]) -> str:
+        return thing.color
 
-    def of(self, scene: Scene | Seen) -> tuple:
-        return tuple(o.color for o in scene.objects)
+    def dress(self, thing: Object, name: str) -> Object:
+        return replace(thing, color=name)
 
-    def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
-        raise InputError("a colour condition has no place in the image")
+
+@dataclass(frozen=True)
+class ShapeCounts(Names):
+    """How many cubes, spheres and cylinders there are."""
+
+    noun = "shape"
+    like = "cube sphere"
+    names = SHAPES
+
+    def read(self, thing: Thing, place: tuple[float, float]) -> str:
+        return thing.shape
+
+    def dress(self, thing: Object, name: str) -> Object:
+        return replace(thing, shape=name)
+
+
+# The conditioners of the project by the names that configurations and command lines use.
+CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
+    "grid": LocationGrid.made,
+    "list": lambda grid_size: LocationList(),
+    "packed": lambda grid_size: LocationList(order="packed"),
+    "set": lambda grid_size: LocationList(shared=True),
+    "color": ColorCounts.made,
+    "shape": ShapeCounts.made,
+}
 
 
 def checked(locations: Sequence) -> Float[np.ndarray, "conditions 2"]:
     """Locations as an array, all of them inside the image."""
     for location in locations:
-        if np.shape(location) != (2,) or not (0 <= location[0] <= 1 and 0 <= location[1] <= 1):
+        if np.shape(location) != (2,) or not all(0 <= part <= 1 for part in location):
             raise InputError(f"the location {location} is not a (u, v) in [0, 1]^2")
     return np.array(locations, np.float64).reshape(-1, 2)
 

@@ -5,7 +5,7 @@ Stream draws and renders scenes as they are needed; Folder reads images and scen
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -68,6 +68,8 @@ class Folder:
 
     `path` holds `images/` (the original CLEVR: `images/SPLIT/`) and `CLEVR_scenes.json`, or else `scenes/`, whose files
     have many scenes or one each. Where pixel_coords are recorded, locations are these as fractions of the image.
+    With the view `square`, images of the full frame are cut to their centre square, and scenes are left out that have
+    an object's centre beyond it.
     """
 
     path: str | Path
@@ -75,20 +77,23 @@ class Folder:
     conditioner: SumOfParts
     labels: str = "all"
     seed: int = 0
+    view: str = "full"
 
     @cached_property
     def items(self) -> list[tuple[Path, Scene | Seen]]:
         """The files and what each of them shows."""
         path = Path(self.path)
         official = path / "CLEVR_scenes.json"
-        items = [shown(path, *found) for found in structs(official if official.exists() else path / "scenes")]
-        if not items:
+        found = structs(official if official.exists() else path / "scenes")
+        items = [shown(path, struct, where, self.view) for struct, where in found]
+        inside = [(file, scene) for file, scene in items if np.all(np.abs(np.subtract(scene.places, 0.5)) <= 0.5)]
+        if not inside:
             raise InputError(f"{path} has no scenes in its files: there is nothing to draw from")
-        return items
+        return inside
 
     def batch(self, start: int, count: int) -> Batch:
         chosen = [self.items[self.position(i)] for i in range(start, start + count)]
-        images = np.stack([read_image(path, shape_of(self.size)) for path, _ in chosen])
+        images = np.stack([read_image(path, shape_of(self.size), self.view) for path, _ in chosen])
         return labelled_batch(images, [scene for _, scene in chosen], self, start)
 
     def position(self, index: int) -> int:
@@ -101,8 +106,8 @@ def shuffle(count: int, seed: int, turn: int) -> list[int]:
     return shuffled(count, key(seed, turn, SHUFFLE))
 
 
-def shown(path: Path, struct: dict, where: str) -> tuple[Path, Scene | Seen]:
-    """A scene's image, and where on it the objects are."""
+def shown(path: Path, struct: dict, where: str, view: str) -> tuple[Path, Scene | Seen]:
+    """A scene's image, and where on the view of it the objects are."""
     name, split = struct.get("image_filename"), struct.get("split")
     if not isinstance(name, str):
         raise InputError(f"{where}: the field `image_filename` is missing")
@@ -112,9 +117,11 @@ def shown(path: Path, struct: dict, where: str) -> tuple[Path, Scene | Seen]:
     scene = to_scene(struct | {"camera_location": struct.get("camera_location", CAMERA)}, where)
     seen = pixel_coords(struct["objects"], where)
     if seen is None:
-        return file, scene
+        return file, replace(scene, view=view)
     with opened(file) as image:
         places = np.clip(seen[:, :2] / image.size, 0, 1)
+        if view == "square":
+            places[:, 0] = 0.5 + (places[:, 0] - 0.5) * image.width / min(image.size)
     return file, Seen(scene.objects, tuple((u, v) for u, v in places.tolist()))
 
 
@@ -125,6 +132,9 @@ def opened(file: Path) -> Image.Image:
         raise InputError(f"{file} is not an image") from None
 
 
-def read_image(file: Path, size: tuple[int, int]) -> UInt8[np.ndarray, "height width 3"]:
+def read_image(file: Path, size: tuple[int, int], view: str) -> UInt8[np.ndarray, "height width 3"]:
     with opened(file) as image:
-        return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BOX))
+        side = min(image.size)
+        left = (image.width - side) / 2 if view == "square" else 0
+        box = (left, 0, image.width - left, image.height)
+        return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BOX, box))

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from composcope.scenes.compiled import compiled
-from composcope.scenes.scene import HALF_HEIGHT, HALF_WIDTH
+from composcope.scenes.scene import HALF_HEIGHT
 
 CUBE, SPHERE, CYLINDER = 0.0, 1.0, 2.0  # indices in SHAPES
 CUBE_FLAT = 0.70  # a cube's rims begin here; of fourth power, they leave its faces flat to 0.001 within 0.768
@@ -150,8 +150,8 @@ def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
 
 
 @compiled
-def axes(camera):
-    """Rows: right, up, forward of the camera, the first two scaled to half the image."""
+def axes(camera, half_width):
+    """Rows: right, up, forward of the camera, the first two scaled to half of a view of this half width."""
     x, y, z = camera
     flat, length = math.sqrt(x * x + y * y), math.sqrt(x * x + y * y + z * z)
     right = (-y / flat, x / flat, 0.0)
@@ -159,8 +159,27 @@ def axes(camera):
     up = (right[1] * ahead[2], -right[0] * ahead[2], right[0] * ahead[1] - right[1] * ahead[0])
     out = np.empty((3, 3))
     for i in range(3):
-        out[0, i], out[1, i], out[2, i] = right[i] * HALF_WIDTH, up[i] * HALF_HEIGHT, ahead[i]
+        out[0, i], out[1, i], out[2, i] = right[i] * half_width, up[i] * HALF_HEIGHT, ahead[i]
     return out
+
+
+@compiled
+def ray(frame, a, b):
+    """The direction in which the point (a, b) in [-1, 1]^2 of the view is seen: forward + a right + b up."""
+    dx = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0]
+    dy = frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
+    dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
+    return dx, dy, dz
+
+
+@compiled
+def on_view(frame, x, y, z, depth):
+    """(a, b) of a point relative to the camera, `ray` inverted: its axes are as long as half the view."""
+    wide = frame[0, 0] ** 2 + frame[0, 1] ** 2 + frame[0, 2] ** 2
+    high = frame[1, 0] ** 2 + frame[1, 1] ** 2 + frame[1, 2] ** 2
+    a = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / (depth * wide)
+    b = (frame[1, 0] * x + frame[1, 1] * y + frame[1, 2] * z) / (depth * high)
+    return a, b
 
 
 @compiled
@@ -170,9 +189,8 @@ def widen(box, frame, x, y, z, width, height):
     if depth < 0.1:
         box[0], box[1], box[2], box[3] = 0, width, 0, height
         return
-    u = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / (depth * HALF_WIDTH * HALF_WIDTH)
-    v = (frame[1, 0] * x + frame[1, 1] * y + frame[1, 2] * z) / (depth * HALF_HEIGHT * HALF_HEIGHT)
-    col, row = (u + 1) / 2 * width, (1 - v) / 2 * height
+    a, b = on_view(frame, x, y, z, depth)
+    col, row = (a + 1) / 2 * width, (1 - b) / 2 * height
     box[0] = min(box[0], max(math.floor(col), 0))
     box[1] = max(box[1], min(math.floor(col) + 1, width))
     box[2] = min(box[2], max(math.floor(row), 0))
@@ -180,49 +198,73 @@ def widen(box, frame, x, y, z, width, height):
 
 
 @compiled
+def corner(row, camera, k):
+    """Corner k of 8 of a box around an object, relative to the camera; a round shape's box faces the camera."""
+    c, s = (row[4], row[5]) if row[0] == CUBE else (camera[1], -camera[0])
+    scale = row[1] / math.sqrt(c * c + s * s)
+    a = (2 * (k & 1) - 1) * scale
+    b = (2 * (k >> 1 & 1) - 1) * scale
+    h = 2 * row[1] * (k >> 2)
+    return row[2] + c * a - s * b - camera[0], row[3] + s * a + c * b - camera[1], h - camera[2]
+
+
+@compiled
 def boxes(objects, camera, frame, width, height):
     """Per object the pixels it may touch: the screen box of the corners of its own box in the world."""
     out = np.empty((len(objects), 4), np.int64)
     for i in range(len(objects)):
-        row, box = objects[i], out[i]
+        box = out[i]
         box[0], box[1], box[2], box[3] = width, 0, height, 0
-        turn = row[0] == CUBE
-        c, s = (row[4], row[5]) if turn else (camera[1], -camera[0])
-        scale = row[1] / math.sqrt(c * c + s * s)  # round shapes: a box that faces the camera
         for k in range(8):
-            a, b, h = (2 * (k & 1) - 1) * scale, (2 * (k >> 1 & 1) - 1) * scale, 2 * row[1] * (k >> 2)
-            x, y = row[2] + c * a - s * b, row[3] + s * a + c * b
-            widen(box, frame, x - camera[0], y - camera[1], h - camera[2], width, height)
+            x, y, z = corner(objects[i], camera, k)
+            widen(box, frame, x, y, z, width, height)
     return out
 
 
 @compiled
-def count_visible(objects, camera, width, height):
+def inside(row, camera, frame):
+    """Whether all of an object is inside the view."""
+    for k in range(8):
+        x, y, z = corner(row, camera, k)
+        depth = frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z
+        a, b = on_view(frame, x, y, z, depth)
+        if depth <= 0 or abs(a) > 1 or abs(b) > 1:
+            return False
+    return True
+
+
+@compiled
+def visible(objects, i, box, camera, frame, width, height, enough):
+    """How many pixels' centres show object i, counted from the middle row outwards and no further than `enough`.
+
+    The shapes are taken without their rounded rims, as the counts recorded with the reference renders are.
+    """
+    left, right, top, bottom = box[i]
+    shown, middle = 0, (top + bottom) // 2
+    for k in range(2 * (bottom - top)):
+        row = middle + (k // 2 if k % 2 else -1 - k // 2)
+        if shown < enough and top <= row < bottom:
+            for col in range(left, right):
+                dx, dy, dz = ray(frame, (2 * col + 1) / width - 1, 1 - (2 * row + 1) / height)
+                t = hit(objects[i], True, camera[0], camera[1], camera[2], dx, dy, dz)
+                seen = t != FAR
+                for j in range(len(objects)):
+                    near = box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
+                    if seen and j != i and near:
+                        seen = hit(objects[j], True, camera[0], camera[1], camera[2], dx, dy, dz) >= t
+                shown += seen
+    return shown
+
+
+@compiled
+def count_visible(objects, camera, half_width, width, height):
     """Pixels whose centre shows each object: int64 [n]. Callable from compiled code.
 
-    `objects`: float64 [n, 6 or more], packed as in the module's docstring; `camera`: float64 [3]. The shapes are taken
-    without their rounded rims, as the counts recorded with the reference renders are.
+    `objects`: float64 [n, 6 or more], packed as in the module's docstring; `camera`: float64 [3].
     """
-    frame = axes(camera)
+    frame = axes(camera, half_width)
     box = boxes(objects, camera, frame, width, height)
-    n = len(objects)
-    out = np.zeros(n, np.int64)
-    for i in range(n):
-        for row in range(box[i, 2], box[i, 3]):
-            b = 1 - (2 * row + 1) / height
-            for col in range(box[i, 0], box[i, 1]):
-                a = (2 * col + 1) / width - 1
-                dx = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0]
-                dy = frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
-                dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
-                t = hit(objects[i], True, camera[0], camera[1], camera[2], dx, dy, dz)
-                if t == FAR:
-                    continue
-                seen = True
-                for j in range(n):
-                    inside = box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
-                    if j != i and inside and hit(objects[j], True, camera[0], camera[1], camera[2], dx, dy, dz) < t:
-                        seen = False
-                        break
-                out[i] += seen
+    out = np.zeros(len(objects), np.int64)
+    for i in range(len(objects)):
+        out[i] = visible(objects, i, box, camera, frame, width, height, width * height)
     return out

@@ -1,6 +1,6 @@
 """Images of CLEVR scenes by ray casting: primary rays, shadows, one mirrored bounce.
 
-    pixel = sRGB(mean over its samples of L(camera, ray)),  ray = forward + a * right + b * up,  (a, b) in [-1, 1]^2
+    pixel = sRGB(mean over its samples of L(camera, ray)),  ray = forward + a * right + b * up,  (a, b) in [-1, 1]^2 of the view
 
 Images are independent and each is computed in one fixed order, so bytes do not depend on the batch or on the threads.
 """
@@ -15,8 +15,8 @@ from numba import prange
 
 from composcope.errors import InputError
 from composcope.scenes.compiled import compiled, parallel
-from composcope.scenes.geometry import CUBE, FAR, axes, boxes, count_visible, hit, normal, widen
-from composcope.scenes.scene import COLORS, HALF_WIDTH, MATERIALS, SHAPES, Scene
+from composcope.scenes.geometry import CUBE, FAR, axes, boxes, count_visible, hit, normal, ray, widen
+from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, VIEWS, Scene
 from composcope.scenes.shading import ALBEDO, COLOR, LIGHTS, beam, bleed, cover, ground, lights_of, metal, rubber
 
 COLUMNS = 10  # of a packed object, see scenes/geometry.py
@@ -26,8 +26,8 @@ _bytes = np.arange(4096) / 4095
 SRGB = np.where(_bytes <= 0.0031308, 12.92 * _bytes, 1.055 * _bytes ** (1 / 2.4) - 0.055) * 255
 
 
-def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of all objects one after the other, where each scene's begin, cameras [n, 3], lamps [n, 3, 3]."""
+def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of all objects one after the other, where each scene's begin, cameras [n, 3], half widths, lamps [n, 3, 3]."""
     rows, starts = [], [0]
     for scene in scenes:
         for o in scene.objects:
@@ -36,7 +36,8 @@ def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
         starts.append(len(rows))
     cameras = np.array([s.camera for s in scenes], float).reshape(-1, 3)
     lamps = np.array([(s.key, s.fill, s.back) for s in scenes], float).reshape(-1, 3, 3)
-    return np.array(rows, float).reshape(-1, COLUMNS), np.array(starts), cameras, lamps
+    halves = np.array([VIEWS[s.view] for s in scenes], float)
+    return np.array(rows, float).reshape(-1, COLUMNS), np.array(starts), cameras, halves, lamps
 
 
 MOST_PIXELS = 2**26
@@ -51,7 +52,7 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def render(scenes: Sequence[Scene], size: int | tuple[int, int] = 128) -> UInt8[np.ndarray, "n h w 3"]:
-    """Images of the scenes; `size` is the side of a square or (width, height), which the 4:3 view is squeezed to."""
+    """Images of the scenes; `size` is the side of a square or (width, height), which the view is squeezed to."""
     width, height = shape_of(size)
     out = np.empty((len(scenes), height, width, 3), np.uint8)
     _render(*pack(scenes), *(2 * max(1, round(SAMPLES / side / 2)) for side in (width, height)), out)
@@ -60,9 +61,10 @@ def render(scenes: Sequence[Scene], size: int | tuple[int, int] = 128) -> UInt8[
 
 def visible_pixels(scenes: Sequence[Scene], size: tuple[int, int] = (320, 240)) -> list[Int[np.ndarray, "objects"]]:
     """Per scene, how many pixels show each object: what the official 200-pixel rule counts."""
-    objects, starts, cameras, _ = pack(scenes)
+    objects, starts, cameras, halves, _ = pack(scenes)
     spans = [objects[a:b] for a, b in pairwise(starts)]
-    return [count_visible(own, camera, *shape_of(size)) for own, camera in zip(spans, cameras, strict=True)]
+    seen = zip(spans, cameras, halves, strict=True)
+    return [count_visible(own, camera, half, *shape_of(size)) for own, camera, half in seen]
 
 
 def layers(
@@ -71,8 +73,8 @@ def layers(
     """Which object each pixel's centre shows (-1 for the ground), and its depth along the viewing direction."""
     width, height = shape_of(size)
     index, depth = np.empty((len(scenes), height, width), np.int64), np.empty((len(scenes), height, width))
-    objects, starts, cameras, _ = pack(scenes)
-    _layers(objects, starts, cameras, index, depth)
+    objects, starts, cameras, halves, _ = pack(scenes)
+    _layers(objects, starts, cameras, halves, index, depth)
     return index, depth
 
 
@@ -124,9 +126,10 @@ def bare_row(lights, camera, frame, row, height, points, out):
     width, v = points.shape[1], 1 - (2 * row + 1) / height
     for col in range(width):
         u = (2 * col + 1) / width - 1
-        t = -camera[2] / min(frame[2, 2] + u * frame[0, 2] + v * frame[1, 2], -1e-6)
-        points[0, col] = camera[0] + t * (frame[2, 0] + u * frame[0, 0] + v * frame[1, 0])
-        points[1, col] = camera[1] + t * (frame[2, 1] + u * frame[0, 1] + v * frame[1, 1])
+        dx, dy, dz = ray(frame, u, v)
+        t = -camera[2] / min(dz, -1e-6)
+        points[0, col] = camera[0] + t * dx
+        points[1, col] = camera[1] + t * dy
     ground(lights, points[0], points[1], out)
 
 
@@ -164,16 +167,16 @@ def surface(objects, lights, who, stray, pixel, camera, x, y, z):
 
 
 @compiled
-def image(objects, camera, lamps, across, down, out):
+def image(objects, camera, half_width, lamps, across, down, out):
     """One image. Bare ground takes one sample a pixel; where an object may be, across x down rays see which one.
 
     Their hits are shaded once for each 2x2 of them that shows the same object, metal (whose highlights are small) each.
     """
     height, width = out.shape[:2]
-    frame, lights = axes(camera), lights_of(lamps)
+    frame, lights = axes(camera, half_width), lights_of(lamps)
     ox, oy, oz = camera
     far = math.sqrt(ox * ox + oy * oy + oz * oz)
-    pixel = far * HALF_WIDTH / width  # half a pixel's width at the origin, by which shadows are softened
+    pixel = far * half_width / width  # half a pixel's width at the origin, by which shadows are softened
     box = boxes(objects, camera, frame, width, height)
     shadows = shadow_boxes(objects, lights, camera, frame, pixel, width, height)
     whos, points = np.empty(4, np.int64), np.empty((4, 3))
@@ -190,9 +193,7 @@ def image(objects, camera, lamps, across, down, out):
                 for k in range(4):
                     u = 2 * (col + (block % (across // 2) * 2 + (k & 1) + 0.5) / across) / width - 1
                     v = 1 - 2 * (row + (block // (across // 2) * 2 + (k >> 1) + 0.5) / down) / height
-                    dx = frame[2, 0] + u * frame[0, 0] + v * frame[1, 0]
-                    dy = frame[2, 1] + u * frame[0, 1] + v * frame[1, 1]
-                    dz = frame[2, 2] + u * frame[0, 2] + v * frame[1, 2]
+                    dx, dy, dz = ray(frame, u, v)
                     who, t = first(objects, box, row, col, ox, oy, oz, dx, dy, dz)
                     whos[k] = who
                     if who < 0:
@@ -229,24 +230,22 @@ def image(objects, camera, lamps, across, down, out):
 
 
 @parallel
-def _render(objects, starts, cameras, lamps, across, down, out):
+def _render(objects, starts, cameras, halves, lamps, across, down, out):
     for i in prange(len(out)):
-        image(objects[starts[i] : starts[i + 1]], cameras[i], lamps[i], across, down, out[i])
+        image(objects[starts[i] : starts[i + 1]], cameras[i], halves[i], lamps[i], across, down, out[i])
 
 
 @parallel
-def _layers(objects, starts, cameras, index, depth):
+def _layers(objects, starts, cameras, halves, index, depth):
     height, width = index.shape[1:]
     for i in prange(len(index)):
         own, (ox, oy, oz) = objects[starts[i] : starts[i + 1]], cameras[i]
-        frame = axes(cameras[i])
+        frame = axes(cameras[i], halves[i])
         box = boxes(own, cameras[i], frame, width, height)
         for row in range(height):
             for col in range(width):
                 u, v = (2 * col + 1) / width - 1, 1 - (2 * row + 1) / height
-                dx = frame[2, 0] + u * frame[0, 0] + v * frame[1, 0]
-                dy = frame[2, 1] + u * frame[0, 1] + v * frame[1, 1]
-                dz = frame[2, 2] + u * frame[0, 2] + v * frame[1, 2]
+                dx, dy, dz = ray(frame, u, v)
                 who, t = first(own, box, row, col, ox, oy, oz, dx, dy, dz)
                 index[i, row, col] = who  # the forward axis has length 1, so t is the depth
                 depth[i, row, col] = t if who >= 0 else -oz / min(dz, -1e-6)

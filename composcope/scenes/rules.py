@@ -14,10 +14,10 @@ import numpy as np
 from composcope.errors import InputError
 from composcope.scenes.chance import MASK, SCENE, stream, uniform
 from composcope.scenes.compiled import compiled
-from composcope.scenes.geometry import FAR, axes, boxes, hit
-from composcope.scenes.scene import CAMERA, COLORS, LAMPS, MATERIALS, SHAPES, SIZES, Object, Scene
+from composcope.scenes.geometry import SPHERE, axes, boxes, inside, ray, visible
+from composcope.scenes.scene import CAMERA, COLORS, LAMPS, MATERIALS, SHAPES, SIZES, VIEWS, Object, Scene
 
-PIXELS = (320, 240)  # the image in which min_pixels counts
+PIXELS = {"full": (320, 240), "square": (240, 240)}  # the image of each view in which min_pixels counts
 MOST = 100  # objects a scene may be asked to have
 REACH = 7.0  # given places must lie on the flat of the ground, this near to the origin
 ATTEMPTS = 30000  # whole scenes that are tried before the rules are said to be impossible: about a second
@@ -41,6 +41,7 @@ class Rules:
     margin: float = 0.4
     min_pixels: int = 200
     tries: int = 50  # places tried for an object before the whole scene is drawn again
+    view: str = "full"  # of the official frame; in a `square` one all objects are wholly inside
 
     def __post_init__(self) -> None:
         low, high = self.objects
@@ -51,7 +52,9 @@ class Rules:
             wrong = [value for value in getattr(self, name) if value not in allowed]
             if wrong or not getattr(self, name):
                 raise InputError(f"{name} are some of {', '.join(allowed)}, not {wrong[0] if wrong else 'none'}")
-        for field in fields(self)[5:]:
+        if self.view not in VIEWS:
+            raise InputError(f"there is no view {self.view!r}; the views are {', '.join(VIEWS)}")
+        for field in fields(self)[5:-1]:
             if not 0 <= getattr(self, field.name) < math.inf:
                 raise InputError(f"{field.name} is a number from 0 on, not {getattr(self, field.name)}")
 
@@ -65,11 +68,12 @@ class Drawn:
     rows: np.ndarray  # float64 [scene, most, 10]
     looks: np.ndarray  # float64 [scene, most, 5]
     rig: np.ndarray  # float64 [scene, 4, 3]
+    view: str
 
     def scene(self, i: int) -> Scene:
         objects = zip(self.looks[i, : self.counts[i]].tolist(), self.rows[i].tolist(), strict=False)
         camera, key, fill, back = (tuple(position) for position in self.rig[i].tolist())
-        return Scene(tuple(named(look, row[2], row[3]) for look, row in objects), camera, key, fill, back)
+        return Scene(tuple(named(look, row[2], row[3]) for look, row in objects), camera, key, fill, back, self.view)
 
 
 def named(look: list[float], x: float, y: float) -> Object:
@@ -93,18 +97,21 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None 
     """Scenes start .. start + count - 1 of `seed` as arrays."""
     where = np.array(() if places is None else places, float).reshape(-1, 2)
     if not ((where >= 0) & (where <= 1)).all():
-        raise InputError(f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the width and the height")
+        raise InputError(f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the view's width and height")
     most = rules.objects[1] if places is None else len(where)
     drawn = Drawn(
         counts=np.zeros(count, np.int64),
         rows=np.zeros((count, most, 10)),
         looks=np.zeros((count, most, 5)),
         rig=np.zeros((count, 4, 3)),
+        view=rules.view,
     )
     first = np.uint64(int(seed) & MASK), np.uint64(int(start) & MASK)
     numbers = (*rules.objects, rules.tries, rules.min_pixels, places is not None)
     bounds = (*map(float, (rules.camera_jitter, rules.lamp_jitter, rules.spread, rules.min_distance, rules.margin)),)
-    failed, why = fill(*first, numbers, bounds, choices(rules), where, drawn.counts, drawn.rows, drawn.looks, drawn.rig)
+    view = VIEWS[rules.view], *PIXELS[rules.view], rules.view == "square"
+    arrays = drawn.counts, drawn.rows, drawn.looks, drawn.rig
+    failed, why = fill(*first, numbers, bounds, view, choices(rules), where, *arrays)
     if why != FITS:
         raise InputError(impossible(why, start + failed, int(drawn.counts[failed]), rules, places))
     return drawn
@@ -133,7 +140,7 @@ RGB = np.array(list(COLORS.values())) / 255
 
 
 @compiled
-def fill(seed, start, numbers, bounds, choice, places, counts, rows, looks, rig):
+def fill(seed, start, numbers, bounds, view, choice, places, counts, rows, looks, rig):
     """Draw scenes into the arrays; (index, why) of the first that cannot be."""
     fewest, most, tries, min_pixels, given = numbers
     camera_jitter, lamp_jitter, spread, min_distance, margin = bounds
@@ -148,9 +155,11 @@ def fill(seed, start, numbers, bounds, choice, places, counts, rows, looks, rig)
         while attempt < ATTEMPTS:
             relaxed = given and attempt >= ATTEMPTS // 2
             limits = spread, 0.0 if relaxed else min_distance, 0.0 if given else margin
-            n, why, failed = attempted(key, n, counts[i], tries, limits, choice, places, rows[i], looks[i], rig[i, 0])
+            n, why, failed = attempted(
+                key, n, counts[i], tries, limits, view, choice, places, rows[i], looks[i], rig[i, 0]
+            )
             attempt += LOOK if why == FITS else 1
-            if why == FITS and not relaxed and hidden(rows[i, : counts[i]], rig[i, 0], min_pixels):
+            if why == FITS and not relaxed and hidden(rows[i, : counts[i]], rig[i, 0], view, min_pixels):
                 why = CROWDED
             if why == NO_GROUND:
                 counts[i] = failed
@@ -162,11 +171,14 @@ def fill(seed, start, numbers, bounds, choice, places, counts, rows, looks, rig)
 
 
 @compiled
-def attempted(key, n, count, tries, limits, choice, places, rows, looks, camera):
+def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, camera):
     """One attempt at the objects of a scene: the next random number, what became of it, and at which object."""
     shapes, sizes, materials, colors = choice
     spread, min_distance, margin = limits
-    frame = axes(camera)
+    half_width, _, _, bounded = view
+    frame = axes(camera, half_width)
+    ball = np.zeros(4)  # a row of geometry: the sphere that holds the object at any rotation
+    ball[0] = SPHERE
     for i in range(count):
         why = CROWDED
         size = sizes[int(uniform(key, n) * len(sizes))]
@@ -180,7 +192,9 @@ def attempted(key, n, count, tries, limits, choice, places, rows, looks, camera)
             else:
                 x, y = spread * (2 * uniform(key, n + 2) - 1), spread * (2 * uniform(key, n + 3) - 1)
             n += 4
-            if free(rows[:i], x, y, RADII[size], frame[2], min_distance, margin):
+            ball[1], ball[2], ball[3] = RADII[size], x, y
+            seen = len(places) > 0 or not bounded or inside(ball, camera, frame)
+            if seen and free(rows[:i], x, y, RADII[size], frame[2], min_distance, margin):
                 why = FITS
                 break
         if why == CROWDED:
@@ -210,46 +224,23 @@ def free(rows, x, y, radius, ahead, min_distance, margin):
 
 
 @compiled
-def hidden(rows, camera, min_pixels):
-    """Whether some object shows fewer than min_pixels: count_visible that stops at enough."""
-    frame = axes(camera)
-    box = boxes(rows, camera, frame, PIXELS[0], PIXELS[1])
+def hidden(rows, camera, view, min_pixels):
+    """Whether some object shows fewer than min_pixels."""
+    half_width, width, height, _ = view
+    frame = axes(camera, half_width)
+    box = boxes(rows, camera, frame, width, height)
     for i in range(len(rows)):
-        left, right, top, bottom = box[i]
-        shown, middle = 0, (top + bottom) // 2  # from the middle row outwards, enough is soon found
-        for k in range(2 * (bottom - top)):
-            row = middle + (k // 2 if k % 2 else -1 - k // 2)
-            if shown < min_pixels and top <= row < bottom:
-                for col in range(left, right):
-                    shown += shows(rows, i, box, row, col, camera, frame)
-        if shown < min_pixels:
+        if visible(rows, i, box, camera, frame, width, height, min_pixels) < min_pixels:
             return True
     return False
-
-
-@compiled
-def shows(rows, i, box, row, col, camera, frame):
-    """Whether the centre of a pixel shows object i."""
-    a, b = (2 * col + 1) / PIXELS[0] - 1, 1 - (2 * row + 1) / PIXELS[1]
-    dx, dy = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0], frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
-    dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
-    t = hit(rows[i], True, camera[0], camera[1], camera[2], dx, dy, dz)
-    if t == FAR:
-        return False
-    for j in range(len(rows)):
-        near = j != i and box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
-        if near and hit(rows[j], True, camera[0], camera[1], camera[2], dx, dy, dz) < t:
-            return False
-    return True
 
 
 @compiled
 def ground(place, height, camera, frame):
     """`project` inverted: the (x, y) of the point at this height that appears at (u, v); infinite above the horizon."""
     a, b = 2 * place[0] - 1, 1 - 2 * place[1]
-    dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
+    dx, dy, dz = ray(frame, a, b)
     if dz >= 0:
         return math.inf, math.inf
     t = (height - camera[2]) / dz
-    dx, dy = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0], frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
     return camera[0] + t * dx, camera[1] + t * dy

@@ -1,12 +1,14 @@
 """A scene is a handful of objects on the ground, a camera and three lamps; `Scene.places` says where they appear.
 
-(u, v) = pinhole(centre), fractions of the width and of the height, so a location does not depend on the image's size
+(u, v) = pinhole(centre), fractions of the view's width and height, so a location does not depend on the image's size
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from composcope.errors import InputError
 
 SHAPES = ("cube", "sphere", "cylinder")
 SIZES = {"large": 0.7, "small": 0.35}
@@ -25,7 +27,10 @@ COLORS = {
 CAMERA = (7.4811, -6.5076, 5.3437)
 LAMPS = {"Key": (6.4467, -2.9052, 4.2584), "Fill": (-4.6711, -4.0136, 3.0112), "Back": (-1.1685, 2.6460, 5.8157)}
 HALF_WIDTH = 16 / 35  # tan of half the horizontal field of view: a 35 mm lens on a 32 mm sensor
-HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3; other aspects squeeze them
+HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3
+# What of the official 4:3 frame an image shows: all of it, or its centre square. The number is the tan of half the
+# horizontal angle seen; all views have the same height. A square image of the full view is squeezed.
+VIEWS = {"full": HALF_WIDTH, "square": HALF_HEIGHT}
 
 
 @dataclass(frozen=True)
@@ -48,18 +53,24 @@ class Object:
 
 @dataclass(frozen=True)
 class Scene:
-    """Objects, the camera position (it looks at the origin, +z up) and the lamp positions."""
+    """Objects, the camera position (it looks at the origin, +z up), the lamp positions, and the view shown of it."""
 
     objects: tuple[Object, ...] = ()
     camera: tuple[float, float, float] = CAMERA
     key: tuple[float, float, float] = LAMPS["Key"]
     fill: tuple[float, float, float] = LAMPS["Fill"]
     back: tuple[float, float, float] = LAMPS["Back"]
+    view: str = "full"
+
+    def __post_init__(self) -> None:
+        if self.view not in VIEWS:
+            raise InputError(f"there is no view {self.view!r}; the views are {', '.join(VIEWS)}")
 
     @property
     def places(self) -> tuple[tuple[float, float], ...]:
-        """The (u, v) in [0, 1]^2 of each object's centre: fractions of the image's width and height."""
-        return tuple((u, v) for u, v, _ in (project(self.camera, (o.x, o.y, o.radius)) for o in self.objects))
+        """The (u, v) of each object's centre: fractions of the view's width and height."""
+        centres = ((o.x, o.y, o.radius) for o in self.objects)
+        return tuple(project(self.camera, centre, self.view)[:2] for centre in centres)
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,9 @@ def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
     return np.array([(-y / flat, x / flat, 0.0), up, (-x / length, -y / length, -z / length)])
 
 
-def project(camera: tuple[float, float, float], point: tuple[float, float, float]) -> tuple[float, float, float]:
-    """(u, v, depth) of a point: image fractions, and the distance along the viewing direction."""
+def project(
+    camera: tuple[float, float, float], point: tuple[float, float, float], view: str = "full"
+) -> tuple[float, float, float]:
+    """(u, v, depth) of a point: fractions of the view, and the distance along the viewing direction."""
     right, up, depth = (camera_axes(camera) @ np.subtract(point, camera)).tolist()
-    return 0.5 + right / depth / HALF_WIDTH / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth
+    return 0.5 + right / depth / VIEWS[view] / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth

@@ -1,0 +1,190 @@
+"""What was measured: a row is one number with all its coordinates, each a field of its own.
+
+    what was measured, of which weights, where (K, sigma, layer, ...)  ->  value [low, high], n
+
+Rows live in JSON-lines files that only ever grow by whole lines; figures, tables and the report are functions of rows.
+Nothing is ever read out of a name: what a coordinate does not say, a row does not know.
+"""
+
+import datetime
+import functools
+import math
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from composcope.errors import InputError
+from composcope.files import alone, read_lines, write_text
+from composcope.results.estimate import Estimate
+
+Value = float | int | str | bool | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. A coordinate that does not apply, or is not known of an old row, is None."""
+
+    what: str  # what was measured: "length/k_max", "locality/near_share", ...
+    value: Value = None
+    low: float | None = None  # 95 % interval
+    high: float | None = None
+    n: int | None = None  # samples behind the value
+
+    # Which model.
+    run: str | None = None  # the name of its folder, for people; two runs of one name differ in `weights`
+    snapshot: str | None = None  # early, middle or final
+    images: int | None = None  # that it was trained on up to here
+    weights: str | None = None  # fingerprint
+    intervention: str | None = None  # at sampling time; None: as it was trained
+    radius: float | None = None  # of the intervention, or of what counts as near, in image sides
+
+    # How it was asked and judged.
+    asked: str | None = None  # how conditions were chosen: "paper", "random", ...
+    K: int | None = None  # conditions asked for
+    max_K: int | None = None  # the most that were asked for, where the value is one over all K
+    tolerance: float | None = None  # a found object counts within this share of the image's side of its place
+    rule: str | None = None  # by which K_max is told: "paper" or "strict"
+    steps: int | None = None  # of the sampler
+    distance: float | None = None  # between asked places
+
+    # Where in the model and along the noise.
+    sigma: float | None = None
+    level: str | None = None  # a named noise level: "high", "mid", "low"
+    states: str | None = None  # "trajectory" or "noised"
+    pixel: tuple[int, int] | None = None  # (row, column)
+    place: tuple[float, float] | None = None  # (u, v)
+    condition: str | None = None  # the condition, or its number in the set
+    layer: str | None = None
+    index: int | None = None  # of the layer, in the order of the network
+    part: str | None = None  # of the network: "encoder", "mid", ...
+    maps: str | None = None  # "hidden" states or "attention" maps
+    chance: float | None = None  # what the value would be if nothing were to be seen
+
+    # Toys: theory, SIM, circles.
+    claim: str | None = None  # what the paper says, in words
+    predicted: float | None = None
+    holds: bool | None = None
+    step: int | None = None  # of a training
+    contrast: float | None = None
+    concept: str | None = None
+    setting: str | None = None  # anything else that tells two measurements apart, in words
+
+    # Where it came from.
+    seed: int | None = None
+    commit: str | None = None  # of the code that measured it; "+" after it: with changes not committed
+    date: str | None = None  # ISO, UTC
+
+    @property
+    def key(self) -> tuple:
+        """What makes two rows the same measurement: everything but the numbers, and when they were made."""
+        return tuple(getattr(self, name) for name in COORDINATES)
+
+    @property
+    def estimate(self) -> Estimate:
+        return Estimate(float(self.value), self.low, self.high, self.n)  # type: ignore[arg-type]
+
+    def flat(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+MEASURED = ("value", "low", "high", "n", "commit", "date")
+COORDINATES = tuple(field.name for field in fields(Row) if field.name not in MEASURED)
+
+
+def row(what: str, value: Estimate | Value, **coordinates: Any) -> Row:
+    """A row made now: an estimate brings its interval; NaN, which is not JSON, is no value."""
+    if not isinstance(value, Estimate):
+        return stamped(Row(what, known(value), **coordinates))
+    ends = {"low": known(value.low), "high": known(value.high), "n": value.n}
+    return stamped(Row(what, known(value.value), **(ends | coordinates)))
+
+
+def known(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def stamped(row: Row) -> Row:
+    """The row with the commit of this code and the time of day."""
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return replace(row, commit=commit(), date=now)
+
+
+@functools.cache
+def commit() -> str | None:
+    """The commit of the package's own repository, or its version where it is installed without one."""
+    package = Path(__file__).parents[1]
+    if not (package.parent / ".git").exists():
+        from importlib.metadata import version
+
+        return version("composcope")
+    git = ["git", "-C", str(package.parent)]
+    try:
+        at = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True)
+        changed = subprocess.run([*git, "status", "--porcelain", "-uno", "composcope"], capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return at.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def read_rows(path: str | Path) -> list[Row]:
+    """The rows of a file; a file that does not exist has none."""
+    return read_lines(path, Row) if Path(path).exists() else []
+
+
+def check_out(path: Path) -> None:
+    """An InputError, before the work is done, if rows cannot go there; pictures go into a folder of that name."""
+    if not path.suffix or path.is_dir():
+        raise InputError(f"--out {path}: rows go into a file, such as {path}/rows.jsonl")
+    read_rows(path)
+
+
+def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
+    """Add rows at the end of a file; a row measured again leaves its place for it, all others stay as they are."""
+    with alone(path):
+        new = {row.key: row for row in rows}
+        old = {row.key: row for row in read_rows(path) if row.key not in new}
+        write_text(path, jsonl((old | new).values()))
+
+
+def jsonl(rows: Iterable[Row]) -> str:
+    """A line a row; coordinates that do not apply are left out."""
+    return "".join(
+        msgspec.json.encode({name: value for name, value in row.flat().items() if value is not None}).decode() + "\n"
+        for row in rows
+    )
+
+
+def gather(folders: Iterable[str | Path]) -> list[Row]:
+    """The rows of all .jsonl files below the folders, whatever their names; of rows with one key the last counts."""
+    paths = (path for folder in folders for path in sorted(Path(folder).rglob("*.jsonl")) if path.name != "log.jsonl")
+    return list({row.key: row for path in paths for row in read_rows(path)}.values())
+
+
+def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
+    """The rows whose coordinates have these values; a set or list of values means any of them."""
+
+    def fits(row: Row) -> bool:
+        return all(
+            getattr(row, name) in wanted if isinstance(wanted, set | list) else getattr(row, name) == wanted
+            for name, wanted in coordinates.items()
+        )
+
+    unknown = set(coordinates) - {field.name for field in fields(Row)}
+    if unknown:
+        raise InputError(f"a row has no coordinate {min(unknown)!r}")
+    return [row for row in rows if fits(row)]
+
+
+def only(rows: Sequence[Row], **coordinates: Any) -> Row | None:
+    """The last measured row with these coordinates, or None."""
+    found = where(rows, **coordinates)
+    return max(found, key=lambda row: row.date or "") if found else None
+
+
+def columns(rows: Sequence[Row]) -> Iterator[str]:
+    """The fields that at least one of the rows has, in the order of Row."""
+    return (field.name for field in fields(Row) if any(getattr(row, field.name) is not None for row in rows))
