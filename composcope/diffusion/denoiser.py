@@ -3,11 +3,12 @@
 denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) / sigma^2        (EDM, equation 3)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 # The shapes of the contract, denoiser(x, sigma, cond) -> x0.
@@ -50,6 +51,51 @@ class SplitConditioner(Conditioner, Protocol):
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The place (u, v) in [0, 1]^2 each part speaks of; InputError for conditioners without places (colours)."""
         ...
+
+
+@runtime_checkable
+class Drawer(Protocol):
+    """A denoiser with all that drawing images of conditions takes: a trained run, or a wrapper around one.
+
+    `about` are the coordinates under which its measurements are kept: run, snapshot, images, weights, intervention.
+    """
+
+    conditioner: Any  # a Conditioner, or None where nothing is asked
+    shape: tuple[int, int, int]  # of x: channel, height, width
+    about: Mapping[str, Any]
+
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
+
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+        """x as pictures."""
+        ...
+
+
+class Wrapper:
+    """A denoiser around another one; what it does not change is the inner one's."""
+
+    changes: Mapping[str, Any] = {}  # coordinates that tell its measurements from the inner one's
+
+    def __init__(self, denoiser: Denoiser):
+        self.denoiser = denoiser
+
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
+        return self.denoiser(x, sigma, cond)
+
+    @property
+    def conditioner(self) -> Any:
+        return getattr(self.denoiser, "conditioner", None)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.denoiser.shape  # type: ignore[attr-defined]
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        return {**getattr(self.denoiser, "about", {}), **self.changes}
+
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+        return self.denoiser.decode(x)  # type: ignore[attr-defined]
 
 
 class Precond(nn.Module):

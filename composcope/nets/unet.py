@@ -1,6 +1,6 @@
 """The EDM2 U-Net (Karras et al. 2024, config G) and its uncertainty head.
 
-    F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x, and one more channel with `gate`
+    F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a table.
 Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and back at the output, and

@@ -30,6 +30,7 @@ class Architecture:
     plane: bool = False  # the grid as an input plane beside the label embedding
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
     emb: int | None = None  # channels of the embedding of noise level and label, in widths; None: the widest level's
+    smooth: bool = False  # labels that mean alike things begin with alike embeddings
     gate: bool = False  # the network also says where a pixel is flat ground (see Precond)
 
     def __post_init__(self) -> None:
@@ -93,15 +94,15 @@ EXPERIMENTS = {
     "images": ("none", "all", "global"),  # any images, nothing asked (CIFAR-10 of figure 12)
 }
 
-WAVES = (0.5, 1.0, 2.0, 4.0)
+WAVES: dict[str, Any] = dict(positions=(0.5, 1.0, 2.0, 4.0), emb=6, gate=True)
 # The laptop's networks have 0.8 M (global) and 0.5 M weights. On its grid of 10 the paper's places are cell centres;
 # with an embedding of fewer channels than the grid has cells, exp1 composed less far (LOG.md).
 # fmt: off
 ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
     ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
     ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
-    ("laptop", "global"): Architecture( 64, 16,  64, (1, 1),       1, (8,),    64, 4, 2, positions=WAVES, emb=6, gate=True),
-    ("laptop", "local"):  Architecture( 64, 16,  64, (1,),         3, (),      64, 4, 2, positions=WAVES, emb=6, gate=True),
+    ("laptop", "global"): Architecture( 64, 16,  64, (1, 1),       1, (8,),    64, 4, 2, smooth=True, **WAVES),
+    ("laptop", "local"):  Architecture( 64, 16,  64, (1,),         3, (),      64, 4, 2, **WAVES),
     ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
     ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
     ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16),64, 1, 2),  # EDM2's XS: 124 M weights

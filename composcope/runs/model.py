@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import UInt8
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -16,6 +18,7 @@ from torch import Tensor, nn
 from composcope.diffusion.denoiser import Cond, Precond, Sigmas, X
 from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
+from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
@@ -47,10 +50,15 @@ class Model(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.recipe.seed)
             net = network(config, self.conditioner)
+            if config.architecture.smooth and isinstance(net, UNet):
+                smooth_labels(net, self.conditioner)
             self.denoiser = Precond(net, UncertaintyHead(), sigma_data, config.architecture.gate)
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         return self.denoiser(x, sigma, cond)
+
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+        return self.pixels.decode(x)
 
     @property
     def fingerprint(self) -> str:
@@ -59,6 +67,20 @@ class Model(nn.Module):
         for name, value in self.state_dict().items():
             digest.update(name.encode() + value.cpu().numpy().tobytes())
         return digest.hexdigest()[:8]
+
+
+def smooth_labels(net: UNet, conditioner: SumOfParts | None) -> None:
+    """First label weights that are alike for features that mean alike things: random maps of their likeness.
+
+    A cell of the grid holds an object in one image of a hundred; with weights of its own it learns from these alone.
+    """
+    likeness = conditioner.likeness() if conditioner else None
+    if likeness is None or net.emb_label is None:
+        return
+    outputs = net.emb_label.weight.shape[0]
+    maps = torch.randn(outputs, likeness.shape[1])
+    with torch.no_grad():
+        net.emb_label.weight.copy_(normalize(maps @ torch.from_numpy(likeness).float().T))
 
 
 def network(config: Config, conditioner: Any) -> nn.Module:

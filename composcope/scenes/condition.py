@@ -131,6 +131,10 @@ class SumOfParts(ABC):
         """The (u, v) each part speaks of."""
         raise InputError(f"a {self.noun} condition has no place in the image")
 
+    def likeness(self) -> Float[np.ndarray, "features vectors"] | None:
+        """A vector for each feature of cond, alike where features mean alike things; None where none are."""
+        return None
+
     def __call__(self, condition_sets: Sequence[Sequence], seed: int = 0) -> Float[Tensor, "batch features"]:
         cond = np.zeros((len(condition_sets), self.features), np.float32)
         for row, conditions in enumerate(condition_sets):
@@ -170,7 +174,7 @@ class Locations(SumOfParts):
             places = tuple(tuple(float(part) for part in place.split(",")) for place in text.split())
             checked(places)
         except ValueError:
-            raise InputError(f"{text!r} is not \"u,v u,v ...\" within 0 to 1, such as \"{self.like}\"") from None
+            raise InputError(f'{text!r} is not "u,v u,v ..." within 0 to 1, such as "{self.like}"') from None
         return places
 
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
@@ -237,6 +241,10 @@ class LocationGrid(Locations):
         u, v = checked(condition_set).T
         cell = np.minimum([v * self.grid_size, u * self.grid_size], self.grid_size - 1).astype(int)
         return one_hot(cell[0] * self.grid_size + cell[1], self.features)
+
+    def likeness(self) -> Float[np.ndarray, "features vectors"]:
+        """The waves of each cell's centre: neighbouring cells have nearly the same."""
+        return waves(self.places(torch.eye(self.features)).double().numpy(), 8)
 
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The centre of each part's cell."""

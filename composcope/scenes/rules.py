@@ -97,7 +97,9 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None 
     """Scenes start .. start + count - 1 of `seed` as arrays."""
     where = np.array(() if places is None else places, float).reshape(-1, 2)
     if not ((where >= 0) & (where <= 1)).all():
-        raise InputError(f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the view's width and height")
+        raise InputError(
+            f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the view's width and height"
+        )
     most = rules.objects[1] if places is None else len(where)
     drawn = Drawn(
         counts=np.zeros(count, np.int64),
