@@ -30,7 +30,7 @@ from composcope.diffusion.loss import Loss, Noise, generator
 from composcope.errors import InputError
 from composcope.progress import bar
 
-SNAPSHOTS = {"early": 0.2, "middle": 0.5}  # shares of the training after which the average is kept, beside the end
+SNAPSHOTS = {"early": 0.2, "middle": 0.5, "final": 1.0}  # shares of the training after which the average is kept
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def train(
                 # Keep what may be needed again, the checkpoint last: it stands for all that came before.
                 if rank == 0:
                     for name, share in SNAPSHOTS.items():
-                        if step == math.ceil(share * recipe.steps):
+                        if name != "final" and step == math.ceil(share * recipe.steps):
                             keep(name, average)
                     if step % recipe.average_every == 0:
                         half = {name: w.half() for name, w in state.averaged().items()}

@@ -5,16 +5,17 @@
 Pixels that share L_i share a pass; the passes of a batch are evaluated together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, SplitConditioner, X
+from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, SplitConditioner, Wrapper, X
+from composcope.errors import InputError
 
 Radius = float | Callable[[float], float]  # in cells; or a function of the noise level
 Subsets = Bool[Tensor, "subset condition"]
@@ -135,7 +136,7 @@ class Composition:
         return weights
 
 
-class LocalConditions:
+class LocalConditions(Wrapper):
     """A denoiser whose every pixel sees only its neighbourhood's conditions; at sampling time, with no training.
 
     rows: how many passes go through the denoiser at a time.
@@ -144,12 +145,26 @@ class LocalConditions:
     def __init__(
         self,
         denoiser: Denoiser,
-        conditioner: SplitConditioner,
+        conditioner: SplitConditioner | None = None,
         neighbourhoods: Neighbourhoods | None = None,
         rows: int = 256,
     ):
-        self.denoiser, self.conditioner, self.rows = denoiser, conditioner, rows
+        super().__init__(denoiser)
+        self.given = conditioner
         self.neighbourhoods = neighbourhoods or Nearest()
+        self.rows = rows
+
+    @property
+    def conditioner(self) -> SplitConditioner:
+        """The one it was given, or the denoiser's own."""
+        found = self.given or super().conditioner
+        if found is None:
+            raise InputError("LocalConditions: the denoiser has no conditioner of its own; give one as conditioner=")
+        return found
+
+    @property
+    def changes(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.neighbourhoods.about
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         if cond is None:
@@ -170,11 +185,11 @@ class LocalConditions:
 class ComposedScores(LocalConditions):
     """Explicit composition of the single-condition scores of one model: the baseline."""
 
-    def __init__(self, denoiser: Denoiser, conditioner: SplitConditioner, rows: int = 256):
+    def __init__(self, denoiser: Denoiser, conditioner: SplitConditioner | None = None, rows: int = 256):
         super().__init__(denoiser, conditioner, Composition(), rows)
 
 
-class LocalPixels:
+class LocalPixels(Wrapper):
     """A denoiser whose every cell sees only the pixels within `radius` cells: one pass of the network a cell.
 
     What is not seen is replaced by the `mean` of x there: as it is (fill="mean"), or with fresh noise of the level of
@@ -191,8 +206,13 @@ class LocalPixels:
         seed: int = 0,
         rows: int = 256,
     ):
-        self.denoiser, self.radius, self.grid, self.fill = denoiser, radius, grid, fill
-        self.mean, self.seed, self.rows = mean, seed, rows
+        super().__init__(denoiser)
+        self.radius = radius
+        self.grid = grid
+        self.fill = fill
+        self.mean = mean
+        self.seed = seed
+        self.rows = rows
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         cell, seen = self.masks(x)
@@ -216,11 +236,12 @@ class LocalPixels:
         return away == 0, away <= self.radius
 
 
-class Counted:
+class Counted(Wrapper):
     """The denoiser it wraps, with a count of its evaluations: one for each image of each call."""
 
     def __init__(self, denoiser: Denoiser):
-        self.denoiser, self.evaluations = denoiser, 0
+        super().__init__(denoiser)
+        self.evaluations = 0
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         self.evaluations += len(x)

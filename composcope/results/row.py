@@ -39,6 +39,8 @@ class Row:
     snapshot: str | None = None  # early, middle or final
     images: int | None = None  # that it was trained on up to here
     weights: str | None = None  # fingerprint
+    trained: int | None = None  # the most objects of its training images
+    labels: str | None = None  # which of them were labelled
     intervention: str | None = None  # at sampling time; None: as it was trained
     radius: float | None = None  # of the intervention, or of what counts as near, in image sides
 

@@ -4,6 +4,7 @@ model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    mo
 """
 
 import hashlib
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from composcope.diffusion.denoiser import Cond, Precond, Sigmas, X
 from composcope.diffusion.pixels import Pixels
+from composcope.diffusion.train import SNAPSHOTS
 from composcope.errors import InputError
 from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
@@ -25,7 +27,6 @@ from composcope.runs.config import Config
 from composcope.scenes.condition import CONDITIONERS, LocationGrid, LocationList, SumOfParts
 
 SHIPPED = Path(__file__).parents[1] / "models"
-SNAPSHOTS = ("early", "middle", "final")
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
@@ -43,7 +44,11 @@ class Model(nn.Module):
 
     def __init__(self, config: Config, pixels: Pixels, sigma_data: float = 0.5):
         super().__init__()
-        self.config, self.conditioner, self.pixels = config, conditioner_of(config), pixels
+        self.config = config
+        self.conditioner = conditioner_of(config)
+        self.pixels = pixels
+        self.name = "model"  # its folder's, when it is loaded
+        self.snapshot = "final"
         self.resolution = config.architecture.resolution
         self.shape = (3, self.resolution, self.resolution)
         # The first weights are a function of the seed, whatever was drawn before.
@@ -56,6 +61,19 @@ class Model(nn.Module):
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         return self.denoiser(x, sigma, cond)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The coordinates under which measurements of this model are kept."""
+        share = SNAPSHOTS[self.snapshot]
+        return {
+            "run": self.name,
+            "snapshot": self.snapshot,
+            "images": math.ceil(share * self.config.recipe.steps) * self.config.recipe.batch,
+            "weights": self.fingerprint,
+            "trained": self.config.objects[1],
+            "labels": self.config.labels,
+        }
 
     def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
         return self.pixels.decode(x)
@@ -113,13 +131,16 @@ def network(config: Config, conditioner: Any) -> nn.Module:
 
 
 def load(run: str | Path, snapshot: str = "final", device: str = "cpu") -> Model:
-    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final (late is final)."""
+    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final."""
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
     if not path.exists():
         raise InputError(f"{folder} has no {path.name}: the run has not come so far; train it on with the same command")
     try:
-        return restored(Config.load(folder / "config.json"), load_file(path)).to(device)
+        model = restored(Config.load(folder / "config.json"), load_file(path)).to(device)
+        model.name = folder.resolve().name
+        model.snapshot = snapshot
+        return model
     except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} does not hold the weights of this run ({str(error).splitlines()[0]})") from None
 
@@ -135,7 +156,7 @@ def usable(device: str) -> str:
 
 
 def weights_path(folder: Path, snapshot: str) -> Path:
-    if snapshot not in (*SNAPSHOTS, "late"):
+    if snapshot not in SNAPSHOTS:
         raise InputError(f"there is no snapshot {snapshot!r}; the snapshots are {', '.join(SNAPSHOTS)}")
     return folder / (f"snapshots/{snapshot}.safetensors" if snapshot in ("early", "middle") else "model.safetensors")
 
