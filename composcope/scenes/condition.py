@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -49,6 +49,7 @@ def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
     return tuple(conditions[k] for k in sorted(shuffled(n, choice)[:keep]))
 
 
+@runtime_checkable
 class Thing(Protocol):
     """What a condition is read from: an object of a scene, or one that a detector found."""
 
@@ -258,7 +259,7 @@ def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray,
     Products, because a sum of waves of u and of v forgets, of two places, which u belongs to which v.
     """
     u, v = np.cos(np.pi * where[:, :, None] * np.arange(count)).transpose(1, 0, 2)
-    products = (u[:, :, None] * v[:, None, :]).reshape(len(where), -1)
+    products = (u[:, :, None] * v[:, None, :]).reshape(len(where), count**2)
     return products / np.linalg.norm(products, axis=1, keepdims=True)
 
 
