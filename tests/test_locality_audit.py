@@ -127,7 +127,8 @@ def test_conditions_without_a_place_have_influences_and_overlap_and_no_share_nea
 
 def test_a_wrapped_denoiser_is_measured_with_its_own_conditioner_and_its_rows_say_so():
     wrapped = LocalConditions(even, GRID)
-    report = audit(wrapped, torch.randn(2, 3, 16, 16), [SETS[0]] * 2, sigmas=SIGMAS)
+    centres = ((0.1875, 0.3125), (0.5625, 0.8125))
+    report = audit(wrapped, torch.randn(2, 3, 16, 16), [centres] * 2, sigmas=SIGMAS)
     assert report.conditional_locality.value == pytest.approx(1.0)
     assert {(row.intervention, row.radius) for row in report.rows()} == {("local", 0.1875)}
 

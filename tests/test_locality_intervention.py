@@ -1,6 +1,7 @@
 """Interventions on denoisers whose answer for every condition set is known at every pixel."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pytest
 import torch
@@ -250,7 +251,7 @@ def test_each_name_is_an_intervention_whose_rows_know_it():
     class Named:
         conditioner = Cells()
         shape = (1, 16, 16)
-        about = {"run": "code"}
+        about = MappingProxyType({"run": "code"})
 
         def __call__(self, x, sigma, cond):
             return code(x, sigma, cond)

@@ -6,6 +6,7 @@ notebooks.
 A noise level once measured is kept, so a measurement that was stopped goes on.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -75,7 +76,8 @@ def locality(
     places = places_of(sets, conditioner)
     spots = tuple(pixels) if pixels is not None else pixels_at(places, model.shape[1:])
     about = {**model.about, "states": states, "seed": seed, "asked": way}
-    about["setting"] = setting_of(way, sets[0], levels, images is not None)
+    noised_images = digest(clean) if states == "noised" else None
+    about["setting"] = setting_of(way, sets[0], levels, noised_images)
 
     def noisy() -> Float[Tensor, "levels batch channel height width"]:
         cond = cond_of(conditioner, sets, clean, seed)
@@ -116,15 +118,17 @@ def asked_of(
     return conditioner.ask(K, 1, seed)[0], conditioner.ways[0]
 
 
-def setting_of(way: str | None, asked: ConditionSet, levels: int, given_images: bool) -> str | None:
+def setting_of(
+    way: str | None, asked: ConditionSet, levels: int, noised_images: str | None
+) -> str | None:
     """What else tells this measurement from the usual one, in words."""
     words = []
     if way == "given":
         words.append("asked for " + " ".join(names(asked)))
     if levels != LEVELS:
         words.append(f"{levels} noise levels")
-    if given_images:
-        words.append("on given images")
+    if noised_images is not None:
+        words.append(f"on images {noised_images}")
     return "; ".join(words) or None
 
 
@@ -144,6 +148,11 @@ def pixels_at(
     return tuple(dict.fromkeys(spots))
 
 
+def digest(images: X) -> str:
+    """Eight characters that change with the images."""
+    return hashlib.sha256(images.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
+
+
 def origin_of(
     about: Mapping[str, Any],
     clean: X,
@@ -157,7 +166,6 @@ def origin_of(
         "levels": levels if about["states"] == "trajectory" else None,
         "num": len(clean),
         "shape": list(clean.shape[1:]),
-        "mean of the images": round(float(clean.double().mean()), 6),
         "conditions": list(names(sets[0])),
         "pixels": [list(pixel) for pixel in spots],
     }

@@ -32,7 +32,7 @@ def read_arrays(
     says.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         origin = json.loads(str(arrays.pop(MADE_FROM)))
     except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
