@@ -33,7 +33,8 @@ class Denoiser(Protocol):
 class Conditioner(Protocol):
     """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes from `seed` alone."""
 
-    features: int
+    @property
+    def features(self) -> int: ...
 
     def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Float[Tensor, "batch features"]: ...
 
@@ -59,9 +60,16 @@ class Drawer(Protocol):
     `about` are the coordinates under which its measurements are kept: run, snapshot, images, weights, intervention.
     """
 
-    conditioner: Any  # a Conditioner, or None where nothing is asked
-    shape: tuple[int, int, int]  # of x: channel, height, width
-    about: Mapping[str, Any]
+    @property
+    def conditioner(self) -> Any:
+        """A Conditioner, or None where nothing is asked."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of x: channel, height, width."""
+
+    @property
+    def about(self) -> Mapping[str, Any]: ...
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
