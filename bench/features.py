@@ -1,4 +1,6 @@
-"""Whether looking costs memory: activations of every modulated layer over 100 samples, kept as running means."""
+"""Whether looking costs memory: activations of every modulated layer over 100 samples, kept as
+running means.
+"""
 
 import resource
 import time
@@ -6,7 +8,7 @@ import time
 import torch
 
 from composcope.features.capture import Means, capture, first_input
-from composcope.features.measure import modulated_layers
+from composcope.features.means import modulated_layers
 from composcope.nets.unet import UNet
 
 SAMPLES = 100
@@ -20,7 +22,13 @@ def resident() -> float:
 @torch.no_grad()
 def rows() -> list[tuple[str, str, str]]:
     net = UNet(
-        32, features=8, model_channels=32, channel_mult=(1, 2), num_blocks=1, attn_resolutions=(), channels_per_head=32
+        32,
+        features=8,
+        model_channels=32,
+        channel_mult=(1, 2),
+        num_blocks=1,
+        attn_resolutions=(),
+        channels_per_head=32,
     )
     layers, kept, peaks, seconds = modulated_layers(net), Means(), [], {True: 0.0, False: 0.0}
     for sample in range(SAMPLES):

@@ -8,10 +8,11 @@ import pytest
 import torch
 from small_sdxl import random_pipeline
 
+from composcope.diffusion.guidance import Guided
+from composcope.diffusion.sample import walk
 from composcope.errors import InputError
 from composcope.features import sdxl
 from composcope.features.capture import capture, first_input
-from composcope.features.measure import Guided, walk
 from composcope.features.text_locality import in_third
 from composcope.features.words import Words, dominant, thirds, without, words
 from composcope.locality import influence, pixel_gradient
@@ -70,8 +71,11 @@ def test_the_whole_way_is_the_pipelines(model, scale):
     latents = x / float(model.scheduler.init_noise_sigma)
     pipe = model.pipe
     want = pipe(PROMPT, latents=latents, num_inference_steps=steps, guidance_scale=scale, output_type="latent").images
-    with torch.no_grad():
-        *_, (_, got) = walk(Guided(model, scale), x, model.levels(steps), model.encode([PROMPT]))
+    sigmas = model.levels(steps)
+    *_, last = walk(
+        Guided(model, scale), x / sigmas[0], model.encode([PROMPT]), sigmas, solver="euler"
+    )
+    got = last.x
     torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
     image = pipe(PROMPT, latents=latents, num_inference_steps=steps, guidance_scale=scale, output_type="np").images
     np.testing.assert_allclose(model.decode(got), image * 255, atol=1)

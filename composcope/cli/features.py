@@ -14,7 +14,7 @@ import tyro
 
 from composcope.errors import InputError
 from composcope.features import features, sdxl
-from composcope.features.measure import LOOKED_AT, MATRICES
+from composcope.features.measure import GROUPS, LOOKED_AT, MATRICES
 from composcope.features.prompts import PAPER_CONCEPTS, SDXL_PROMPTS, Prompts, read_prompts
 from composcope.features.text_features import text_features
 from composcope.features.text_locality import prompt_locality, word_rows
@@ -123,7 +123,8 @@ def of_run(args: Args) -> Product:
     model = load(str(args.run), args.snapshot, args.device)
     own = digest(model.fingerprint, args.num, args.seed)
     folder = args.out.with_suffix("") / f"{model.name}-{args.snapshot}-{own}"
-    rows = features(model, args.num, args.seed, folder, device=args.device)
+    groups = min(GROUPS, args.num)
+    rows = features(model, args.num, args.seed, folder, groups, args.device)
     kept = read_arrays(folder / MATRICES)
     for level in LOOKED_AT:
         shown = figures.level_matrices(kept, level)

@@ -61,7 +61,7 @@ class Level:
     """
 
     sigma: float
-    picture: UInt8[np.ndarray, "height width 3"]  # the first sample, denoised
+    picture: UInt8[np.ndarray, "rows columns 3"]  # the first sample, denoised and decoded
     gradients: Float[np.ndarray, "sample pixel height width"]  # equation 9
     influences: Float[np.ndarray, "sample condition height width"]  # equation 10
 
