@@ -62,7 +62,7 @@ def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
     assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 6e6
     x, cond = model.start([0], 3), model.encode(["a red cube on the left"])
     assert model.decode(model(x, torch.ones(1), cond)).shape == (1, 32, 32, 3)
-    assert {c.category for c in prompts.read(out / "prompts.json").concepts} == {"colors", "shapes", "places"}
+    assert {c.category for c in prompts.read_prompts(out / "prompts.json").concepts} == {"colors", "shapes", "places"}
 
 
 @pytest.mark.skipif(not (sdxl.SHIPPED / "text_control" / "unet").is_dir(), reason="the control is not trained yet")
