@@ -232,6 +232,16 @@ def test_features_that_cannot_be_measured_are_named(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             features(model, **given)
-    features(color, 2, groups=2, keep=tmp_path / "kept")
+
+
+def test_means_of_something_else_are_not_taken(tmp_path):
+    todo = {("red", 0): lambda: {"layer@high": torch.ones(2, 3)}}
+    MeansFolder(tmp_path, {"num": 2}).make(todo, "means", lambda: None, 1)
+    assert torch.equal(MeansFolder(tmp_path, {}).read("red", 0, "layer@high"), torch.ones(2, 3))
     with pytest.raises(InputError, match="was made with num = 2, not 4"):
-        features(color, 4, groups=2, keep=tmp_path / "kept")
+        MeansFolder(tmp_path, {"num": 4}).make(todo, "means", lambda: None, 1)
+    with pytest.raises(InputError, match="does not hold layer@low"):
+        MeansFolder(tmp_path, {"num": 2}).read("red", 0, "layer@low")
+    MeansFolder(tmp_path, {}).path("red", 0).write_bytes(b"spoiled")
+    with pytest.raises(InputError, match="does not hold means"):
+        MeansFolder(tmp_path, {"num": 2}).make(todo, "means", lambda: None, 1)
