@@ -49,6 +49,7 @@ class Model(nn.Module):
         self.pixels = pixels
         self.name = "model"  # its folder's, when it is loaded
         self.snapshot = "final"
+        self.view = config.view  # what of the official frame its pictures show
         self.resolution = config.architecture.resolution
         self.shape = (3, self.resolution, self.resolution)
         # The first weights are a function of the seed, whatever was drawn before.
