@@ -71,9 +71,17 @@ class Drawer(Protocol):
     weights, intervention.
     """
 
-    conditioner: Any  # a Conditioner, or None where nothing is asked
-    shape: tuple[int, int, int]  # of x: channel, height, width
-    about: Mapping[str, Any]
+    @property
+    def conditioner(self) -> Any:
+        """A Conditioner, or None where nothing is asked."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of x: channel, height, width."""
+        ...
+
+    @property
+    def about(self) -> Mapping[str, Any]: ...
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
