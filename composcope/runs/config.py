@@ -215,4 +215,6 @@ def difference(a: Config, b: Config) -> str | None:
 def flat(config: Config) -> dict[str, Any]:
     """All settings by name, those of the network and the training among them."""
     settings = asdict(config)
-    return settings | settings.pop("architecture") | settings.pop("recipe")
+    network = settings.pop("architecture")
+    training = settings.pop("recipe")
+    return settings | network | training
