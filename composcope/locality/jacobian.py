@@ -84,8 +84,12 @@ def pullback_rows(
 
 
 def batched(pullback: Callable, cotangents: Tensor, batch: int) -> Float[Tensor, "batch row channel h w"]:
-    """Every image gets the same cotangents: the images are independent, so one pull-back serves the whole batch."""
-    return vmap(pullback, out_dims=1)(cotangents[:, None].expand(-1, batch, -1, -1, -1))[0]
+    """Every image gets the same cotangents: images are independent, so one pull-back serves all."""
+    each = cotangents[:, None].expand(-1, batch, -1, -1, -1)
+    try:
+        return vmap(pullback, out_dims=1)(each)[0]
+    except RuntimeError:  # of a layer that vmap cannot batch: one cotangent at a time
+        return torch.stack([pullback(one)[0] for one in each], dim=1)
 
 
 def chunks(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond, rows: int, memory: int) -> tuple[int, int]:
