@@ -59,7 +59,8 @@ def load(model: str, device: str = "cpu", dtype: torch.dtype = torch.float32) ->
         reason = str(error).splitlines()[0][:200]
         raise InputError(
             f"no SDXL pipeline could be read from {model!r} ({reason}); on a machine with a "
-            f"network run `hf download {BASE} --local-dir FOLDER`, then give that folder: --sdxl FOLDER"
+            f"network run `hf download {BASE} --local-dir FOLDER`, then give that folder: "
+            "--sdxl FOLDER"
         ) from None
     return SDXL(pipe.to(device), load_file(constants) if parts else None)
 
