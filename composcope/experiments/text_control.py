@@ -21,7 +21,6 @@ import tyro
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-import composcope
 from composcope.adapters.diffusers import importable
 from composcope.diffusion import checkpoint
 from composcope.diffusion.pixels import Pixels
@@ -38,7 +37,7 @@ SIZE, FOLD, LENGTH = 32, 2, 24  # pixels, pixels a cell, tokens
 SIGMA_REL, BATCH, RATE = 0.1, 16, 2e-3
 EVERY = 100  # steps between checkpoints
 # CLIP's bytes and those of its merges that our words need: tokens are CLIP's own, their numbers are not.
-TOKENIZER = Path(composcope.__file__).parent / "models" / "text_control" / "tokenizer"
+TOKENIZER = Path(__file__).parents[1] / "models" / "text_control" / "tokenizer"
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,12 @@ def pipeline(seed: int = 0):
     """SDXL's parts, small: 1.8 M weights on three levels."""
     importable()
     from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
-    from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
+    from transformers import (
+        CLIPTextConfig,
+        CLIPTextModel,
+        CLIPTextModelWithProjection,
+        CLIPTokenizer,
+    )
 
     tokenizer = CLIPTokenizer.from_pretrained(TOKENIZER, model_max_length=LENGTH)
     text = CLIPTextConfig(
@@ -155,7 +159,7 @@ def rate(step: int, steps: int) -> float:
 def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
     """A step is a function of its number and the weights before it: a stopped training ends with the same weights."""
     model = parts(pipe).train()
-    state = checkpoint.State(model, RATE, [SIGMA_REL])
+    state = checkpoint.State(model, "adam", [SIGMA_REL])
     note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
     if kept := checkpoint.latest(args.work / "checkpoints"):
         done = kept[0]
