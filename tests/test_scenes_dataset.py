@@ -106,7 +106,7 @@ def test_a_folder_that_lacks_something_says_what(folder, tmp_path):
     with pytest.raises(InputError, match="scenes does not exist"):
         Folder(tmp_path, 8, ColorCounts()).batch(0, 1)
     (tmp_path / "CLEVR_scenes.json").write_text('{"scenes": []}')
-    with pytest.raises(InputError, match="has no scenes in its files"):
+    with pytest.raises(InputError, match="has no pictures to draw from"):
         Folder(tmp_path, 8, ColorCounts()).batch(0, 1)
     (tmp_path / "CLEVR_scenes.json").write_text((folder / "CLEVR_scenes.json").read_text())
     with pytest.raises(InputError, match=r"scenes\[0\]: there is no image .*CLEVR_new_000000.png"):

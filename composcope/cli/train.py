@@ -32,8 +32,9 @@ class Args:
     """smoke, laptop, small (one GPU) or paper."""
     out: Path | None = None
     """The run folder; runs/EXPERIMENT-PRESET-SEED when not given."""
-    conditioner: Literal["grid", "list", "packed", "color", "none"] | None = None
-    """How conditions become a vector; `packed` is a list filled from its first slot on."""
+    conditioner: str | None = None
+    """How conditions become a vector: grid, list, packed (a list filled from its first slot on), set, color, shape,
+    vocabulary (the words found in the metadata of --data) or none."""
     labels: Literal["all", "one", "random", "all_but_one"] | None = None
     """Which objects of a training image are labelled."""
     net: Literal["global", "local"] | None = None
@@ -43,7 +44,10 @@ class Args:
     jitter: bool | None = None
     """Whether camera and lamps move from scene to scene."""
     data: str | None = None
-    """Images on disk: an .npz with `images` (uint8 [n, h, w, 3]) or a folder of pictures for `images`, else CLEVR."""
+    """Images on disk: a folder with metadata.jsonl or metadata.csv (file_name, and a field of conditions), CLEVR, or
+    shards of `composcope scenes`; for `images` also an .npz with `images` (uint8 [n, h, w, 3]) or a folder of pictures."""
+    field: str | None = None
+    """Of the metadata, the field that has the conditions, if there are several."""
     seed: int | None = None
     """Of the first weights, the scenes and the noise."""
     images: int | None = None

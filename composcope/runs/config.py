@@ -54,6 +54,8 @@ class Config:
     jitter: bool = False  # of the camera and the lamps
     view: Literal["full", "square"] = "full"  # what of the official frame the images show
     data: str | None = None  # images on disk in place of scenes drawn here
+    field: str | None = None  # of their metadata that holds the conditions; None: the only one
+    words: tuple[str, ...] = ()  # of a vocabulary, as found in the metadata
     threads: int | None = None  # None: all there are
     init: str | None = None  # the run whose weights this one begins with
 

@@ -24,19 +24,14 @@ from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
-from composcope.scenes.condition import CONDITIONERS, LocationGrid, LocationList, SumOfParts
+from composcope.scenes.condition import LocationGrid, LocationList, SumOfParts, conditioner_named
 
 SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
-    """The conditioner by its name; None when nothing is asked of the images."""
-    if config.conditioner == "none":
-        return None
-    if config.conditioner not in CONDITIONERS:
-        names = ", ".join([*CONDITIONERS, "none"])
-        raise InputError(f"there is no conditioner {config.conditioner!r}; the conditioners are {names}")
-    return CONDITIONERS[config.conditioner](config.architecture.grid_size)
+    """The conditioner of a run; None when nothing is asked of the images."""
+    return conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
 
 
 class Model(nn.Module):
