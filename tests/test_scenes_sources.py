@@ -193,7 +193,7 @@ def test_wrong_shards_are_one_sentence(exports, tmp_path):
 def test_what_is_not_a_picture_is_named(folder):
     (folder / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage\n")
     write_jsonl(folder, {"file_name": "a.png", "words": "x"})
-    with pytest.raises(InputError, match=r"a\.png is not an image"):
+    with pytest.raises(InputError, match=r"a\.png is neither a PNG nor a JPEG"):
         Folder(folder, 8, Vocabulary(("x",))).batch(0, 1)
 
 

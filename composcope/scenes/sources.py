@@ -10,9 +10,8 @@ A picture stays on disk until it is read.
 """
 
 import csv
-import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from PIL import Image
 
 from composcope.errors import InputError
 from composcope.files import parse_json, read_lines
-from composcope.pictures import read_picture
+from composcope.pictures import picture_size, read_picture
 from composcope.scenes.clevr import pixel_coords, structs, to_scene
 from composcope.scenes.condition import word
 from composcope.scenes.export import parquet
@@ -252,26 +251,21 @@ def seen_in(view: str, place: tuple[float, float], size: tuple[int, int]) -> tup
 
 def size_of(picture: Picture, where: str) -> tuple[int, int]:
     """Width and height, from the first bytes of the file."""
-    content = picture if isinstance(picture, Path) else io.BytesIO(picture.read())
-    try:
-        with Image.open(content, formats=("PNG", "JPEG")) as image:
-            return image.size
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise InputError(f"{where}: {named(picture, 'the picture')} is not an image") from None
-
-
-def named(picture: Picture, otherwise: str) -> str:
-    return str(picture) if isinstance(picture, Path) else otherwise
+    return of_file(picture_size, picture, where)
 
 
 def read_item(item: Item) -> UInt8[np.ndarray, "height width 3"]:
-    picture = item.picture
+    return of_file(read_picture, item.picture, item.where)
+
+
+def of_file(read: Callable, picture: Picture, where: str) -> Any:
+    """What `read` gives of a file, or of one inside another, where an error must say which."""
     if isinstance(picture, Path):
-        return read_picture(picture)
+        return read(picture)
     try:
-        return read_picture(picture.read())
+        return read(picture.read())
     except InputError as error:
-        raise InputError(f"{item.where}: {error}") from None
+        raise InputError(f"{where}: {error}") from None
 
 
 def resized(
