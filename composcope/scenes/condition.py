@@ -415,6 +415,11 @@ def conditioner_named(
         return None
     if name == "vocabulary":
         return Vocabulary(words)
+    if name not in CONDITIONERS and ":" in name:
+        raise InputError(
+            f"the conditioner {name} comes from outside and is imported only when you name it: "
+            "load(..., conditioner=...) or --conditioner"
+        )
     if name not in CONDITIONERS:
         names = ", ".join([*CONDITIONERS, "vocabulary", "none"])
         raise InputError(f"there is no conditioner {name!r}; the conditioners are {names}")
