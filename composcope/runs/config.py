@@ -63,6 +63,8 @@ class Config:
     jitter: bool = False  # whether camera and lamps move from scene to scene
     view: Literal["full", "square"] = "full"  # what of the official frame the images show
     data: Text = None  # images on disk in place of scenes drawn here
+    field: Text = None  # of their metadata that holds the conditions; None: the only one
+    words: tuple[str, ...] = ()  # of a vocabulary, as found in the metadata
     threads: Number = None  # of this process; None: all there are
     init: Text = None  # the run whose weights this one begins with
 

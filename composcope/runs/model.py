@@ -27,10 +27,10 @@ from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
 from composcope.scenes.condition import (
-    CONDITIONERS,
     LocationGrid,
     LocationList,
     SumOfParts,
+    conditioner_named,
     outside,
 )
 
@@ -38,20 +38,8 @@ SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
-    """The conditioner by its name; None when nothing is asked of the images."""
-    if config.conditioner == "none":
-        return None
-    if config.conditioner not in CONDITIONERS and ":" in config.conditioner:
-        raise InputError(
-            f"the conditioner {config.conditioner} comes from outside and is imported only when "
-            "you name it: load(..., conditioner=...) or --conditioner"
-        )
-    if config.conditioner not in CONDITIONERS:
-        names = ", ".join([*CONDITIONERS, "none"])
-        raise InputError(
-            f"there is no conditioner {config.conditioner!r}; the conditioners are {names}"
-        )
-    return CONDITIONERS[config.conditioner](config.architecture.grid_size)
+    """The conditioner of a run; None when nothing is asked of the images."""
+    return conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
 
 
 class Model(nn.Module):
