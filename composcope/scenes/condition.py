@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -49,6 +49,7 @@ def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
     return tuple(conditions[k] for k in sorted(shuffled(n, choice)[:keep]))
 
 
+@runtime_checkable
 class Thing(Protocol):
     """What a condition is read from: an object of a scene, or one that a detector found."""
 
