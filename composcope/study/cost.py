@@ -35,7 +35,6 @@ def operations(config: Config) -> int:
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from composcope.nets.local_unet import LocalUNet
     from composcope.runs.model import conditioner_of, network
 
     conditioner = conditioner_of(config)
@@ -43,7 +42,7 @@ def operations(config: Config) -> int:
         net = network(config, conditioner)
         side = config.architecture.resolution
         features = conditioner.features if conditioner else 0
-        if isinstance(net, LocalUNet):
+        if config.net == "local":
             side = net.patches.side
             features = net.patches.features
             net = net.unet
