@@ -35,6 +35,23 @@ def test_a_network_of_zeros_is_the_denoiser_of_a_gaussian():
     torch.testing.assert_close(Precond(Constant(0), Constant(0), sd)(x, sigma, None), expected)
 
 
+class WithGate(nn.Module):
+    """A network of zeros that says of the left half that it is ground, and of the right half that it is not."""
+
+    def forward(self, x, noise_label, cond):
+        gate = torch.full_like(x[:, :1], 100.0)
+        gate[..., x.shape[3] // 2 :] = -100
+        return torch.cat([torch.zeros_like(x), gate], 1)
+
+
+def test_the_gate_takes_away_all_of_x_where_it_is_open_and_nothing_where_it_is_shut():
+    sd, x, sigma = 0.7, torch.randn(2, 3, 4, 4), torch.tensor([0.01, 1.0])
+    plain = Precond(Constant(0), Constant(0), sd)(x, sigma, None)
+    gated = Precond(WithGate(), Constant(0), sd, gate=True)(x, sigma, None)
+    assert torch.equal(gated[..., :2], torch.zeros(2, 3, 4, 2))
+    torch.testing.assert_close(gated[..., 2:], plain[..., 2:])
+
+
 def test_preconditioning_is_that_of_diffusers():
     scheduler = EDMEulerScheduler(sigma_data=0.4)
     x, cond, denoiser = torch.randn(1, 3, 4, 4), torch.randn(1, 6), Precond(Mix(), Constant(0), 0.4)

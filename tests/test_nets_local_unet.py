@@ -8,7 +8,9 @@ from composcope.errors import InputError
 from composcope.nets import LocalUNet, Patches, UNet
 from composcope.nets.layers import crop
 
-GRID, LIST = Patches(32, 8, k=1), Patches(32, 8, k=1, slots=3)
+GRID = Patches(32, 8, k=1)
+# Slots of (present, u, v): the network only needs to know where a slot's place is.
+LIST = Patches(32, 8, k=1, slots=3, slot_features=3, place=lambda entry: entry[..., 1:])
 
 
 def local(patches: Patches, **settings) -> LocalUNet:

@@ -1,13 +1,24 @@
 """Conditioners: what cond says, that it is the sum of its parts, and who is labelled."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from composcope.errors import InputError
-from composcope.scenes import LABELS, PAPER_LOCATIONS, ColorCounts, LocationGrid, LocationList, Object, Scene
-from composcope.scenes.condition import labelled
+from composcope.scenes import (
+    LABELS,
+    PAPER_LOCATIONS,
+    ColorCounts,
+    LocationGrid,
+    LocationList,
+    Object,
+    Rules,
+    Scene,
+)
+from composcope.scenes.condition import CONDITIONERS, labelled
 from composcope.scenes.scene import COLORS
 
 locations = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12).map(tuple)
@@ -15,6 +26,7 @@ colors = st.lists(st.sampled_from(list(COLORS)), max_size=12).map(tuple)
 cases = st.one_of(
     st.tuples(st.integers(1, 20).map(LocationGrid), locations),
     st.tuples(st.sampled_from(["scattered", "packed"]).map(lambda order: LocationList(12, order)), locations),
+    st.tuples(st.just(LocationList(shared=True)), locations),
     st.tuples(st.just(ColorCounts()), colors),
 )
 
@@ -31,8 +43,8 @@ def test_cond_is_the_sum_of_its_parts_and_leaving_one_out_subtracts_it(case, see
     assert len(parts) == len(conditions)
     assert torch.equal(parts.sum(0), cond)
     assert len(rows) == len(conditions) + 1
-    left = {tuple((cond - row).tolist()) for row in rows[1:]}
-    assert left == {tuple(part.tolist()) for part in parts}
+    left = sorted((cond - row).tolist() for row in rows[1:])
+    torch.testing.assert_close(left, sorted(parts.tolist()), atol=1e-6, rtol=0)
 
 
 def test_the_grid_counts_centres_row_by_row():
@@ -48,18 +60,24 @@ def test_places_are_where_the_conditions_are():
     near = (cells[:, None] - torch.tensor(PAPER_LOCATIONS)).abs().amax(2).amin(1)
     assert near.max() <= 0.5 / 16 + 1e-6
     slots = sparse.places(sparse.split(sparse([PAPER_LOCATIONS], 5)[0]))
-    assert sorted(slots.tolist()) == sorted(torch.tensor(PAPER_LOCATIONS).tolist())
+    apart = (slots[:, None] - torch.tensor(PAPER_LOCATIONS)).abs().amax(2)
+    assert apart.amin(0).max() < 1e-4 and apart.amin(1).max() < 1e-4
     with pytest.raises(InputError, match="no place"):
         ColorCounts().places(ColorCounts()([("red",)]))
 
 
+def wave_product(u, v, f, g):
+    return math.cos(math.pi * f * u) * math.cos(math.pi * g * v)
+
+
 def test_a_packed_list_fills_slots_in_order_and_a_scattered_one_all_of_them():
     sets = [((0.25, 0.5), (0.75, 0.125))] * 400
-    packed = LocationList(12, "packed")(sets).reshape(400, 12, 3)
-    assert torch.equal(packed[7, :2], torch.tensor([[1, 0.25, 0.5], [1, 0.75, 0.125]]))
+    packed = LocationList(12, "packed")(sets).reshape(400, 12, 64)
+    expected = torch.tensor([[wave_product(u, v, f, g) for f in range(8) for g in range(8)] for u, v in sets[0]])
+    torch.testing.assert_close(packed[7, :2], expected / expected.norm(dim=1, keepdim=True))
     assert not packed[:, 2:].any()
-    scattered = LocationList(12)(sets).reshape(400, 12, 3)
-    used = scattered[:, :, 0].sum(0)
+    scattered = LocationList(12)(sets).reshape(400, 12, 64)
+    used = (scattered[:, :, 0] > 0).sum(0)
     assert used.sum() == 800
     assert used.min() > 800 / 12 - 4 * (800 / 12) ** 0.5
 
@@ -107,8 +125,41 @@ def test_one_of_one_is_all_and_all_but_one_of_one_is_none():
         (lambda: LocationList()([(*PAPER_LOCATIONS, (0.1, 0.1))]), "13 locations"),
         (lambda: ColorCounts()([("pink",)]), "no colour 'pink'"),
         (lambda: labelled("ab", "none", 0), "no label policy 'none'"),
+        (lambda: LocationGrid(0), "1 to 256 cells a side, not 0"),
+        (lambda: LocationGrid(8).parse("0.5,0.5 0.1"), "such as"),
+        (lambda: LocationGrid(8).parse("0.5,nan"), "within 0 to 1"),
+        (lambda: LocationGrid(8).ask(13, 1), "from 0 to 12"),
+        (lambda: LocationGrid(8).ask(1, 1, way="best"), "in the way 'best'; the ways are paper, random"),
+        (lambda: ColorCounts().parse("red pink"), "no colour 'pink'"),
     ],
 )
 def test_what_cannot_be_asked_is_named(ask, words):
     with pytest.raises(InputError, match=words):
         ask()
+
+
+@pytest.mark.parametrize("name", CONDITIONERS)
+def test_what_a_conditioner_asks_for_is_in_its_scene_and_comes_back_from_its_words(name):
+    conditioner = CONDITIONERS[name](16)
+    for way in conditioner.ways:
+        K = min(3, conditioner.most)
+        first, second = conditioner.ask(K, 2, seed=5, way=way)
+        assert len(set(first)) == K
+        assert conditioner.ask(K, 2, seed=5, way=way) == [first, second]
+        scene = conditioner.scene(first, 7, Rules(view="square"))
+        met = conditioner.of(scene)
+        if conditioner.has_places:
+            assert torch.tensor(met).sub(torch.tensor(first)).abs().max() < 1e-6
+        else:
+            assert met == tuple(first)
+    assert len(conditioner.parse(conditioner.like)) == 2
+    assert conditioner([conditioner.parse(conditioner.like)]).shape == (1, conditioner.features)
+
+
+def test_cells_that_are_neighbours_begin_alike():
+    likeness = torch.from_numpy(LocationGrid(16).likeness())
+    cosines = likeness @ likeness.T
+    torch.testing.assert_close(cosines.diagonal(), torch.ones(256).double())
+    middle = 8 * 16 + 8
+    assert cosines[middle, middle + 1] > 0.7
+    assert cosines[middle].abs().mean() < 0.3
