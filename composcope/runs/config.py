@@ -46,7 +46,7 @@ class Architecture:
                 raise InputError(f"{name} = {value}: a network needs at least 1")
         if not 0 <= self.radius <= 4 * self.grid_size:
             raise InputError(
-                f"radius = {self.radius}: patches reach from 0 to four times the grid of {self.grid_size}"
+                f"radius = {self.radius}: patches reach from 0 to 4 times {self.grid_size} cells"
             )
 
 
@@ -131,7 +131,7 @@ CPU: dict[str, Any] = dict(
     log_every=100, checkpoint_every=500, sheet_every=2000, average_every=1000
 )
 CELLS = CPU | dict(sheet_every=6000)  # a sheet cell by cell takes as long as 1,500 steps
-RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
+RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std    expected
     ("smoke", "global"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke", "local"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),
     ("laptop", "global"): Recipe(256_000, 16, 1e-2, 1_600, 8_000, 0.5, 1.4, "muon", **CPU),

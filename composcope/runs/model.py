@@ -43,8 +43,8 @@ def conditioner_of(config: Config) -> SumOfParts | None:
         return None
     if config.conditioner not in CONDITIONERS and ":" in config.conditioner:
         raise InputError(
-            f"the conditioner {config.conditioner} comes from outside and is only imported when you name it: "
-            "load(..., conditioner=...) or --conditioner"
+            f"the conditioner {config.conditioner} comes from outside and is imported only when "
+            "you name it: load(..., conditioner=...) or --conditioner"
         )
     if config.conditioner not in CONDITIONERS:
         names = ", ".join([*CONDITIONERS, "none"])
@@ -85,7 +85,7 @@ class Model(nn.Module):
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         if not isinstance(sigma, Tensor) or sigma.shape != x.shape[:1]:
             raise InputError(
-                f"sigma is a tensor of {len(x)} noise levels, one for each image, not {repr(sigma)[:60]}"
+                f"sigma is a tensor of {len(x)} noise levels, one an image, not {repr(sigma)[:60]}"
             )
         return self.denoiser(x, sigma, cond)
 
@@ -136,7 +136,8 @@ def network(config: Config, conditioner: Any) -> nn.Module:
     a, features = config.architecture, conditioner.features if conditioner else 0
     if config.net == "local" and not isinstance(conditioner, LocationGrid | LocationList):
         raise InputError(
-            f"a patch-local net needs locations, and {config.conditioner!r} has none; take grid, list or packed"
+            f"a patch-local net needs locations, and {config.conditioner!r} has none; "
+            "take grid, list or packed"
         )
     slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
     entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
@@ -183,7 +184,8 @@ def load(
                 f"{run} as it ships has no {snapshot} snapshot, only its final weights"
             )
         raise InputError(
-            f"{folder} has no {path.name}: the run has not come so far; train it on with the same command"
+            f"{folder} has no {path.name}: the run has not come so far; "
+            "train it on with the same command"
         )
     try:
         model = restored(Config.load(folder / "config.json"), load_file(path), conditioner).to(
@@ -222,6 +224,14 @@ def weights_path(folder: Path, snapshot: str) -> Path:
     )
 
 
+def named_conditioner(given: str | type[SumOfParts] | None, grid_size: int) -> SumOfParts | None:
+    """The conditioner that a caller has named."""
+    if isinstance(given, str):
+        outside(given)
+        return CONDITIONERS[given](grid_size)
+    return given.made(grid_size) if given else None
+
+
 def restored(
     config: Config, tensors: Mapping[str, Tensor], conditioner: str | type[SumOfParts] | None = None
 ) -> Model:
@@ -229,14 +239,8 @@ def restored(
         name: tensor.float() for name, tensor in tensors.items()
     }  # shipped models are kept in half precision
     pixels = Pixels(full["pixels.centre"], float(full["pixels.scale"]))
-    if isinstance(conditioner, str):
-        outside(conditioner)
-    make = (
-        CONDITIONERS[conditioner]
-        if isinstance(conditioner, str)
-        else conditioner and conditioner.made
-    )
-    model = Model(config, pixels, conditioner=make(config.architecture.grid_size) if make else None)
+    own = named_conditioner(conditioner, config.architecture.grid_size)
+    model = Model(config, pixels, conditioner=own)
     model.load_state_dict(full)
     return model.eval().requires_grad_(False)
 
@@ -257,5 +261,6 @@ def find(run: str | Path) -> Path:
         )
     names = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
     raise InputError(
-        f"there is no run {str(run)!r}; it is a run folder or one of {', '.join(names) or '(none shipped)'}"
+        f"there is no run {str(run)!r}; it is a run folder or one of "
+        f"{', '.join(names) or '(none shipped)'}"
     )
