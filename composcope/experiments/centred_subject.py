@@ -45,7 +45,7 @@ def main(
     num: int = 16,
 ) -> list[Row]:
     """Train, measure, and say how wide the gradients are in the middle of the image at each noise level."""
-    place, name = out / preset, "centred" if data is None else data.stem.split("_")[0]
+    place, name = out / preset, "centred" if data is None else data.stem
     side = configure("images", preset).architecture.resolution
     if data is None and not (data := place / "centred.npz").exists():
         with whole(data) as partial, open(partial, "wb") as file:
