@@ -10,7 +10,7 @@ ROOMS = {
     "nets": set(),
     "diffusion": set(),
     "results": set(),
-    "theory": {"diffusion", "results"},
+    "theory": {"diffusion", "nets", "results"},  # circles are drawn by a trained network
     "locality": {"diffusion", "results"},
     "evaluation": {"scenes", "diffusion", "results"},
     "features": {"diffusion", "results", "locality", "adapters"},
