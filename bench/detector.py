@@ -31,7 +31,8 @@ def measured(size: int, view: str = "full") -> Accuracy:
 
 
 def percent(right: np.ndarray) -> str:
-    return f"{right.mean():.1%} +- {1.96 * (right.mean() * (1 - right.mean()) / len(right)) ** 0.5:.1%}"
+    half = 1.96 * (right.mean() * (1 - right.mean()) / len(right)) ** 0.5
+    return f"{right.mean():.1%} +- {half:.1%}"
 
 
 def of_size(size: int) -> list[tuple[str, str, str]]:
