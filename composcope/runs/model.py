@@ -158,6 +158,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
+        waves=a.waves,
         gate=a.gate,
         slots=slots if slots and conditioner.shared else 1,
     )
