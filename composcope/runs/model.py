@@ -27,6 +27,7 @@ from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
 from composcope.scenes.condition import (
+    CONDITIONERS,
     LocationGrid,
     LocationList,
     SumOfParts,
