@@ -12,8 +12,8 @@ from composcope.diffusion.sample import noise_levels, sample
 from composcope.evaluation.detect import detect
 from composcope.features import prompts, sdxl
 from composcope.scenes import COLORS, SHAPES, Object, Scene
-from experiments import text_control
-from experiments.text_control import PLACES, Args, phrases, pipeline, ship, spoken, train
+from composcope.experiments import text_control
+from composcope.experiments.text_control import PLACES, Args, phrases, pipeline, ship, spoken, train
 
 
 def test_a_caption_says_where_things_are():

@@ -114,7 +114,7 @@ def of_model(run: str, local: bool, steps: int) -> tuple[Drawer, float]:
 
 
 def machine(steps: int, scenes: int = 10_000, grid: int = 8, side: int = 32) -> tuple[Drawer, float]:
-    """Averages over patches of scenes of 1-3 objects, never trained (experiments/score_machines.py has its K_max)."""
+    """Averages over patches of scenes of 1-3 objects, never trained (composcope/experiments/score_machines.py has its K_max)."""
     conditioner: Any = LocationGrid(grid)
     data = Stream(Rules(objects=(1, 3), camera_jitter=0.0, lamp_jitter=0.0), side, conditioner).batch(0, scenes)
     pixels = Pixels.measure(data.images, fixed=True)

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from composcope.errors import InputError
-from composcope.study.graph import Study, cluster_starter, start_local
+from composcope.study import cost
+from composcope.study.graph import Node, Study, cluster_starter, start_local
 from composcope.study.plan import plan
 
 
@@ -23,13 +24,13 @@ class Args:
     preset: str = "laptop"
     """smoke, laptop, small or paper: the size of everything"""
     only: str | None = None
-    """runs of the study, separated by commas (exp1,exp2l); all of them if not given"""
+    """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not given"""
     executor: Literal["local", "slurm"] = "local"
     """local: processes of this machine; slurm: through submitit (extra 'cluster')"""
     jobs: int = 2
     """nodes at a time"""
-    num: int = 24
-    """images drawn for each number of asked objects"""
+    num: int | None = None
+    """images drawn for each number of asked objects; the table's number if not given"""
     seed: int = 0
     """of training"""
     out: Path = Path("study")
@@ -39,13 +40,14 @@ class Args:
 
 
 def main(args: Args) -> None:
-    if args.jobs < 1 or args.num < 1:
+    if args.jobs < 1 or (args.num is not None and args.num < 1):
         raise InputError("--jobs and --num are at least 1")
     folder = args.out / args.preset
-    nodes = plan(args.preset, folder, args.only, args.num, args.seed)
+    only = None if args.only is None else [name.strip() for name in args.only.split(",")]
+    nodes = plan(args.preset, folder, only, args.num, args.seed)
     study = Study(nodes, folder)
     if args.dry_run:
-        show(nodes, study, args.jobs)
+        show(nodes, study, args)
         return
     start = start_local if args.executor == "local" else cluster_starter(folder)
     failed = study.run(start, args.jobs)
@@ -56,9 +58,16 @@ def main(args: Args) -> None:
     print(f"{len(nodes)} nodes done; rows in {folder / 'results'}; composcope report --study {folder} makes the page")
 
 
-def show(nodes: list, study: Study, jobs: int) -> None:
+def show(nodes: list[Node], study: Study, args: Args) -> None:
+    """Every node with its state and minutes, then the hours of the whole."""
     table = Table("node", "state", "minutes", "command", title="the plan")
     for node in nodes:
-        table.add_row(node.name, study.state(node.name), f"{node.minutes:.1f}", "composcope " + " ".join(node.command))
-    Console(width=200).print(table)
-    print(f"{len(nodes)} nodes, about {study.minutes_left(jobs):.0f} minutes with {jobs} at a time")
+        command = "composcope " + " ".join(node.command)
+        table.add_row(node.name, study.state(node.name), f"{node.minutes:,.1f}", command)
+    Console(width=220).print(table)
+    left = [study.minutes_of(node.name) for node in nodes]
+    hours = study.minutes_left(args.jobs) / 60
+    print(
+        f"{len(nodes)} nodes; {sum(left) / 60:,.1f} hours of {cost.hardware(args.preset)} are left, "
+        f"{hours:,.1f} hours with {args.jobs} at a time"
+    )

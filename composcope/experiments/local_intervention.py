@@ -1,6 +1,6 @@
 """Claim (Figures 1, 4; section E.3): a patch-local network composes where the global one failed, even from one object.
 
-    python -m experiments.local_intervention --preset laptop
+    python -m composcope.experiments.local_intervention --preset laptop
 
 Beside it what the paper does not have: the failing model with local conditions, or composed, at sampling time.
 """

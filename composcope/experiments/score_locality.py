@@ -1,6 +1,6 @@
 """Claim (Figures 2, 10): models that compose have local conditional scores, those that do not have not.
 
-    python -m experiments.score_locality --preset laptop
+    python -m composcope.experiments.score_locality --preset laptop
 
 The scatter is over models and their early, middle and late snapshots (version 3, Figure 2 right).
 """

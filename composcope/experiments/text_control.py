@@ -1,6 +1,6 @@
 """A small SDXL of our own: diffusers' classes with SDXL's structure, trained on captions of our scenes.
 
-    nice python -m experiments.text_control --steps 7000          writes composcope/models/text_control
+    nice python -m composcope.experiments.text_control --steps 7000          writes composcope/models/text_control
 
     (1 + sigma^2 / sigma_data^2) | eps - unet(x / sqrt(sigma^2 + 1), t, text) |^2,    x = x0 + sigma eps,    t uniform
 
@@ -43,7 +43,7 @@ EVERY = 100  # steps between checkpoints
 
 @dataclass(frozen=True)
 class Args:
-    """nice python -m experiments.text_control --steps 7000"""
+    """nice python -m composcope.experiments.text_control --steps 7000"""
 
     steps: int = 7000
     """Of 16 captions each, about 0.25 s a step on one core; the rate falls to zero towards the last."""

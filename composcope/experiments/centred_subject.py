@@ -1,7 +1,7 @@
 """Claim (Figure 12): where every image has one subject in its middle, scores look far at high noise, unlike on CLEVR.
 
-    python -m experiments.centred_subject --preset laptop              scenes of one large object in the middle
-    python -m experiments.centred_subject --data cifar10.npz           any images: an .npz or a folder of pictures
+    python -m composcope.experiments.centred_subject --preset laptop              scenes of one large object in the middle
+    python -m composcope.experiments.centred_subject --data cifar10.npz           any images: an .npz or a folder of pictures
 
 The U-Net of the preset is trained on them with nothing asked, and its pixel gradients are measured on noised images.
 """

@@ -1,7 +1,7 @@
 """Claim (ours, after Kamb & Ganguli): without any training, local and conditional composes; global memorises.
 With a single label an image, as in exp2, small patches compose and patches as wide as the image do not (section E.3).
 
-    python -m experiments.score_machines
+    python -m composcope.experiments.score_machines
 
 Denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images are kept as they are
 drawn: the same command goes on where it was stopped.
