@@ -1,11 +1,20 @@
-"""Pixel gradients against the posterior covariance of a Gaussian, a convolution of known reach, and plain autograd."""
+"""Pixel gradients against the posterior covariance of a Gaussian, a convolution of known reach, and
+plain autograd.
+"""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from composcope.errors import InputError
-from composcope.locality.jacobian import chunks, jacobian, one_hot, pixel_gradient, pixel_gradients, pixel_reach
+from composcope.locality.jacobian import (
+    chunks,
+    jacobian,
+    one_hot,
+    pixel_gradient,
+    pixel_gradients,
+    pixel_reach,
+)
 from composcope.locality.profile import centred_square
 from composcope.nets.unet import UNet
 
@@ -37,12 +46,16 @@ class GaussianMixture:
     def covariance(self, x, sigma):
         weights, means, covs = self.posterior(x.flatten(1), sigma)
         away = means - (weights[..., None] * means).sum(1, keepdim=True)
-        return torch.einsum("nk,kij->nij", weights, covs) + torch.einsum("nk,nki,nkj->nij", weights, away, away)
+        return torch.einsum("nk,kij->nij", weights, covs) + torch.einsum(
+            "nk,nki,nkj->nij", weights, away, away
+        )
 
 
 @pytest.mark.parametrize("components", [1, 3])
 @pytest.mark.parametrize("sigma", [0.1, 2.0])
-def test_the_jacobian_of_an_exact_denoiser_is_the_posterior_covariance_over_sigma_squared(components, sigma):
+def test_the_jacobian_of_an_exact_denoiser_is_the_posterior_covariance_over_sigma_squared(
+    components, sigma
+):
     exact, x = GaussianMixture(components), torch.randn(2, *SHAPE, dtype=torch.float64)
     expected = exact.covariance(x, sigma) / sigma**2
     assert torch.allclose(jacobian(exact, x, sigma, None), expected, atol=1e-6, rtol=0)
@@ -74,7 +87,15 @@ def test_a_convolution_of_known_reach_has_exactly_that_square():
 
 def unet() -> UNet:
     torch.manual_seed(0)
-    net = UNet(16, features=4, model_channels=8, channel_mult=(1, 2), num_blocks=1, attn_resolutions=(8,), fold=1)
+    net = UNet(
+        16,
+        features=4,
+        model_channels=8,
+        channel_mult=(1, 2),
+        num_blocks=1,
+        attn_resolutions=(8,),
+        fold=1,
+    )
     for name, parameter in net.named_parameters():
         if name.endswith("gain"):
             parameter.data.fill_(0.7)

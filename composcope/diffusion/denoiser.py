@@ -44,13 +44,12 @@ class Conditioner(Protocol):
 
 @runtime_checkable
 class SplitConditioner(Conditioner, Protocol):
-    """A conditioner whose cond is a sum of parts, one a condition, so that any subset can be made from cond itself."""
+    """A conditioner whose cond is a sum of parts, one a condition, so that any subset can be made from cond itself.
+
+    One whose conditions have places has `places(parts)` too: the (u, v) in [0, 1]^2 that each part speaks of.
+    """
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]: ...
-
-    def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
-        """The place (u, v) in [0, 1]^2 each part speaks of; InputError for conditioners without places (colours)."""
-        ...
 
 
 @runtime_checkable

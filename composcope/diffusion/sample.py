@@ -72,7 +72,7 @@ def walk(
     if solver not in SOLVERS:
         raise InputError(f"there is no solver {solver!r}; the solvers are {', '.join(SOLVERS)}")
     churn = churn or Churn()
-    gamma = min(churn.S_churn / (len(sigmas) - 1), 2**0.5 - 1)
+    gamma = min(churn.S_churn / max(len(sigmas) - 1, 1), 2**0.5 - 1)
     x = x * sigmas[0]
     for index, (sigma, lower) in enumerate(pairwise(sigmas)):
         at = sigma
