@@ -1,14 +1,15 @@
-"""How the detector is made: targets and their reading are inverse, the loss is least at the truth, stops do no harm."""
+"""How the detector is made: targets and their reading are inverse, the loss is least at the truth,
+stops do no harm."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-
-from composcope.evaluation.detect import CELLS, PARTS, Detector, peaks, read_off
 from composcope.evaluation.detector import Recipe, Training, batch_of, loss, targets, train
 from composcope.evaluation.spoil import blurred, spoil
+
+from composcope.evaluation.detect import CELLS, PARTS, Detector, peaks, read_off
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
 
@@ -32,7 +33,9 @@ def test_reading_is_the_inverse_of_the_targets(mirrored):
     found = read_off(perfect(targets(SCENES, mirrored)), threshold=0.9)
     for scene, seen in zip(SCENES, found, strict=True):
         pairs = zip(scene.objects, scene.places, strict=True)
-        truth = sorted((1 - u if mirrored else u, v, o.color, o.shape, o.size) for o, (u, v) in pairs)
+        truth = sorted(
+            (1 - u if mirrored else u, v, o.color, o.shape, o.size) for o, (u, v) in pairs
+        )
         assert [(f.color, f.shape, f.size) for f in seen] == [t[2:] for t in truth]
         assert np.allclose([(f.x, f.y) for f in seen], [t[:2] for t in truth], atol=1e-6)
 
@@ -42,7 +45,9 @@ def test_the_heat_is_the_formula():
     scene = next(i for i, s in enumerate(SCENES) if len(s.objects) == 1)
     u, v = np.floor(np.array(SCENES[scene].places[0]) * CELLS)
     down, across = np.mgrid[:CELLS, :CELLS]
-    assert np.allclose(target.heat[scene], np.exp(-((across - u) ** 2 + (down - v) ** 2) / 2), atol=1e-6)
+    assert np.allclose(
+        target.heat[scene], np.exp(-((across - u) ** 2 + (down - v) ** 2) / 2), atol=1e-6
+    )
 
 
 def test_the_loss_is_least_at_the_truth():

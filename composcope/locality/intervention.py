@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, SplitConditioner, Wrapper, X
+from composcope.diffusion.denoiser import Cond, Counted, Denoiser, Sigmas, SplitConditioner, Wrapper, X  # noqa: F401
 from composcope.errors import InputError
 
 Radius = float | Callable[[float], float]  # in image sides; or a function of the noise level
@@ -321,18 +321,6 @@ class LocalPixels(Wrapper):
         )
         away = torch.maximum((places[0][:, None] - centre[i]).abs(), (places[1] - centre[j]).abs())
         return (own[0][:, None] == i) & (own[1] == j), away < 0.5 / count + self.radius
-
-
-class Counted(Wrapper):
-    """The denoiser it wraps, with a count of its evaluations: one for each image of each call."""
-
-    def __init__(self, denoiser: Denoiser):
-        super().__init__(denoiser)
-        self.evaluations = 0
-
-    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
-        self.evaluations += len(x)
-        return self.denoiser(x, sigma, cond)
 
 
 def in_turns(

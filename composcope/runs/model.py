@@ -1,6 +1,8 @@
-"""What was trained: a Denoiser with all that is needed to use it, rebuilt from its run folder; loading runs no code.
+"""What was trained: a Denoiser with all that is needed to use it, rebuilt from its run folder;
+loading runs no code.
 
-model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    model.pixels: images <-> x
+model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    model.pixels: images
+<-> x
 """
 
 import hashlib
@@ -24,7 +26,13 @@ from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
-from composcope.scenes.condition import CONDITIONERS, LocationGrid, LocationList, SumOfParts
+from composcope.scenes.condition import (
+    CONDITIONERS,
+    LocationGrid,
+    LocationList,
+    SumOfParts,
+    outside,
+)
 
 SHIPPED = Path(__file__).parents[1] / "models"
 
@@ -33,22 +41,37 @@ def conditioner_of(config: Config) -> SumOfParts | None:
     """The conditioner by its name; None when nothing is asked of the images."""
     if config.conditioner == "none":
         return None
+    if config.conditioner not in CONDITIONERS and ":" in config.conditioner:
+        raise InputError(
+            f"the conditioner {config.conditioner} comes from outside and is only imported when you name it: "
+            "load(..., conditioner=...) or --conditioner"
+        )
     if config.conditioner not in CONDITIONERS:
         names = ", ".join([*CONDITIONERS, "none"])
-        raise InputError(f"there is no conditioner {config.conditioner!r}; the conditioners are {names}")
+        raise InputError(
+            f"there is no conditioner {config.conditioner!r}; the conditioners are {names}"
+        )
     return CONDITIONERS[config.conditioner](config.architecture.grid_size)
 
 
 class Model(nn.Module):
-    """The Denoiser of a run. Its weights are the network's and the uncertainty's; the pixel constants are buffers."""
+    """The Denoiser of a run. Its weights are the network's and the uncertainty's; the pixel
+    constants are buffers."""
 
-    def __init__(self, config: Config, pixels: Pixels, sigma_data: float = 0.5):
+    def __init__(
+        self,
+        config: Config,
+        pixels: Pixels,
+        sigma_data: float = 0.5,
+        conditioner: SumOfParts | None = None,
+    ):
         super().__init__()
         self.config = config
-        self.conditioner = conditioner_of(config)
+        self.conditioner = conditioner or conditioner_of(config)
         self.pixels = pixels
         self.name = "model"  # its folder's, when it is loaded
         self.snapshot = "final"
+        self.view = config.view  # what of the official frame its pictures show
         self.resolution = config.architecture.resolution
         self.shape = (3, self.resolution, self.resolution)
         # The first weights are a function of the seed, whatever was drawn before.
@@ -60,6 +83,10 @@ class Model(nn.Module):
             self.denoiser = Precond(net, UncertaintyHead(), sigma_data, config.architecture.gate)
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
+        if not isinstance(sigma, Tensor) or sigma.shape != x.shape[:1]:
+            raise InputError(
+                f"sigma is a tensor of {len(x)} noise levels, one for each image, not {repr(sigma)[:60]}"
+            )
         return self.denoiser(x, sigma, cond)
 
     @property
@@ -80,7 +107,8 @@ class Model(nn.Module):
 
     @property
     def fingerprint(self) -> str:
-        """Eight characters that change with the weights, so that what is measured of others is never taken for this."""
+        """Eight characters that change with the weights, so that what is measured of others is
+        never taken for this."""
         digest = hashlib.sha256()
         for name, value in self.state_dict().items():
             digest.update(name.encode() + value.cpu().numpy().tobytes())
@@ -88,9 +116,11 @@ class Model(nn.Module):
 
 
 def smooth_labels(net: UNet, conditioner: SumOfParts | None) -> None:
-    """First label weights that are alike for features that mean alike things: random maps of their likeness.
+    """First label weights that are alike for features that mean alike things: random maps of their
+    likeness.
 
-    A cell of the grid holds an object in one image of a hundred; with weights of its own it learns from these alone.
+    A cell of the grid holds an object in one image of a hundred; with weights of its own it learns
+    from these alone.
     """
     likeness = conditioner.likeness() if conditioner else None
     if likeness is None or net.emb_label is None:
@@ -110,7 +140,9 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         )
     slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
     entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
-    patches = Patches(a.resolution, a.grid_size, a.radius, *entry) if config.net == "local" else None
+    patches = (
+        Patches(a.resolution, a.grid_size, a.radius, *entry) if config.net == "local" else None
+    )
     unet = UNet(
         resolution=patches.side if patches else a.resolution,
         features=patches.features if patches else features,
@@ -120,7 +152,9 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         num_blocks=a.blocks,
         attn_resolutions=a.attention,
         channels_per_head=a.head,
-        clip_act=256 if config.recipe.bf16 else None,  # a guard of low precision; in float32 it only costs time
+        clip_act=256
+        if config.recipe.bf16
+        else None,  # a guard of low precision; in float32 it only costs time
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
@@ -130,26 +164,47 @@ def network(config: Config, conditioner: Any) -> nn.Module:
     return LocalUNet(unet, patches) if patches else unet
 
 
-def load(run: str | Path, snapshot: str = "final", device: str = "cpu") -> Model:
-    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final."""
+def load(
+    run: str | Path,
+    snapshot: str = "final",
+    device: str = "cpu",
+    conditioner: str | type[SumOfParts] | None = None,
+) -> Model:
+    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final.
+
+    conditioner: of a run that was trained with one from outside: its class, or
+    "package.module:Class", which is imported. Nothing is ever imported because a file names it.
+    """
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
     if not path.exists():
-        raise InputError(f"{folder} has no {path.name}: the run has not come so far; train it on with the same command")
+        if folder.parent == SHIPPED:
+            raise InputError(
+                f"{run} as it ships has no {snapshot} snapshot, only its final weights"
+            )
+        raise InputError(
+            f"{folder} has no {path.name}: the run has not come so far; train it on with the same command"
+        )
     try:
-        model = restored(Config.load(folder / "config.json"), load_file(path)).to(device)
+        model = restored(Config.load(folder / "config.json"), load_file(path), conditioner).to(
+            device
+        )
         model.name = folder.resolve().name
         model.snapshot = snapshot
         return model
     except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} does not hold the weights of this run ({str(error).splitlines()[0]})") from None
+        raise InputError(
+            f"{path} does not hold the weights of this run ({str(error).splitlines()[0]})"
+        ) from None
 
 
 def usable(device: str) -> str:
     try:
         kind = torch.device(device).type
     except RuntimeError:
-        raise InputError(f"--device: there is no device {device!r}; cpu and cuda are devices") from None
+        raise InputError(
+            f"--device: there is no device {device!r}; cpu and cuda are devices"
+        ) from None
     if kind == "cuda" and not torch.cuda.is_available():
         raise InputError(f"--device {device}: this machine has no GPU that torch can use")
     return device
@@ -157,13 +212,31 @@ def usable(device: str) -> str:
 
 def weights_path(folder: Path, snapshot: str) -> Path:
     if snapshot not in SNAPSHOTS:
-        raise InputError(f"there is no snapshot {snapshot!r}; the snapshots are {', '.join(SNAPSHOTS)}")
-    return folder / (f"snapshots/{snapshot}.safetensors" if snapshot in ("early", "middle") else "model.safetensors")
+        raise InputError(
+            f"there is no snapshot {snapshot!r}; the snapshots are {', '.join(SNAPSHOTS)}"
+        )
+    return folder / (
+        f"snapshots/{snapshot}.safetensors"
+        if snapshot in ("early", "middle")
+        else "model.safetensors"
+    )
 
 
-def restored(config: Config, tensors: Mapping[str, Tensor]) -> Model:
-    full = {name: tensor.float() for name, tensor in tensors.items()}  # shipped models are kept in half precision
-    model = Model(config, Pixels(full["pixels.centre"], float(full["pixels.scale"])))
+def restored(
+    config: Config, tensors: Mapping[str, Tensor], conditioner: str | type[SumOfParts] | None = None
+) -> Model:
+    full = {
+        name: tensor.float() for name, tensor in tensors.items()
+    }  # shipped models are kept in half precision
+    pixels = Pixels(full["pixels.centre"], float(full["pixels.scale"]))
+    if isinstance(conditioner, str):
+        outside(conditioner)
+    make = (
+        CONDITIONERS[conditioner]
+        if isinstance(conditioner, str)
+        else conditioner and conditioner.made
+    )
+    model = Model(config, pixels, conditioner=make(config.architecture.grid_size) if make else None)
     model.load_state_dict(full)
     return model.eval().requires_grad_(False)
 
@@ -178,6 +251,10 @@ def find(run: str | Path) -> Path:
     for folder in (Path(run), SHIPPED / str(run)):
         if (folder / "config.json").is_file():
             return folder
+    if "://" in str(run):
+        raise InputError(
+            f"{run} is an address; a run is loaded from a folder on this machine: fetch it first"
+        )
     names = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
     raise InputError(
         f"there is no run {str(run)!r}; it is a run folder or one of {', '.join(names) or '(none shipped)'}"

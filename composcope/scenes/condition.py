@@ -5,7 +5,10 @@ cond(C) = sum_k part(c_k),   cond(C_{-k}) = cond(C) - part(c_k)                 
 So leaving a condition out is a subtraction, and any subset can be made again from `cond` itself (`split`).
 """
 
+import importlib
 import math
+import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -347,6 +350,23 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
     "color": ColorCounts.made,
     "shape": ShapeCounts.made,
 }
+
+
+def outside(name: str) -> None:
+    """Add a conditioner from outside, "package.module:Class", to CONDITIONERS under this name.
+
+    It is imported because a user has named it: never call this with what a file says.
+    """
+    module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # where a user's own module is, as with `python -m`
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"there is no conditioner {name!r}, which is read as package.module:Class ({error})") from None
+    if not (isinstance(found, type) and issubclass(found, SumOfParts)):
+        raise InputError(f"{name} is no conditioner: not a subclass of composcope.scenes.condition.SumOfParts")
+    CONDITIONERS[name] = found.made
 
 
 def checked(locations: Sequence) -> Float[np.ndarray, "conditions 2"]:

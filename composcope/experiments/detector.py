@@ -25,19 +25,22 @@ from torch import Tensor
 from composcope.errors import InputError
 from composcope.evaluation.accuracy import FRESH, STILL, errors
 from composcope.evaluation.detect import CELLS, PARTS, RESOLUTIONS, Detector, find, peaks
-from composcope.evaluation.spoil import spoil
 from composcope.files import locked, whole, write_text
 from composcope.progress import bar
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
-from composcope.scenes.scene import COLORS, SHAPES, SIZES, Scene
+from composcope.scenes.scene import COLORS, SHAPES, SIZES, VIEWS, Scene
 
 RADIUS = 1.0  # of the target heat around a centre, in cells
 # Scenes as the official rules make them, with the camera and lamps held still, and closer together than allowed.
-KINDS = (
-    Rules(objects=(0, 10)),
-    replace(STILL, objects=(0, 10)),
-    Rules(objects=(0, 12), margin=0.0, min_distance=0.1),
+KINDS = tuple(
+    replace(rules, view=view)
+    for rules in (
+        Rules(objects=(0, 10)),
+        replace(STILL, objects=(0, 10)),
+        Rules(objects=(0, 12), margin=0.0, min_distance=0.1),
+    )
+    for view in VIEWS
 )
 
 
@@ -247,3 +250,47 @@ def calibrate(net: Detector, recipe: Recipe, scenes: int) -> float:
     tried = [i / 50 for i in range(5, 40)]
     exact = [(peaks(torch.cat(heat), t).sum((1, 2)) == truth).float().mean().item() for t in tried]
     return tried[int(np.argmax(exact))]
+
+
+
+def spoil(images: Float[Tensor, "n 3 h w"], source: torch.Generator) -> Float[Tensor, "n 3 h w"]:
+    """Light, ragged outlines, mottled objects, blur and grainy ground, each in about half of the images."""
+    n, _, height, width = images.shape
+
+    def strength(most: float) -> Tensor:  # 0 in half of the images, else uniform up to `most`
+        return (torch.rand(n, 1, 1, 1, generator=source) * 2 - 1).clamp(min=0) * most
+
+    def normal(channels: int) -> Tensor:
+        return torch.randn(n, channels, 1, 1, generator=source)
+
+    def grain() -> Tensor:
+        fine = torch.randn(n, 3, height, width, generator=source)
+        return torch.where(torch.rand(n, 1, 1, 1, generator=source) < 0.5, fine, 2 * blurred(fine))
+
+    x = (images - 0.4) * torch.exp(strength(0.2) * normal(1)) + 0.4
+    x = x * torch.exp(strength(0.2) * normal(1) + strength(0.08) * normal(3))
+    x = ragged(x, strength(height / 40), source)
+    ground = F.interpolate(F.avg_pool2d(x, height // 4), (height, width), mode="bilinear")
+    x = x + strength(0.6) * (x - ground) * grain()
+    for _ in range(1 if height == 32 else 2):
+        x = torch.lerp(x, blurred(x), strength(1.0))
+    x = x + strength(0.045) * grain()
+    return (x.clamp(0, 1) * 255).round() / 255
+
+
+def ragged(
+    x: Float[Tensor, "n c h w"], reach: Float[Tensor, "n 1 1 1"], source: torch.Generator
+) -> Float[Tensor, "n c h w"]:
+    """Every pixel taken from a place nearby, about `reach` pixels away: x(p + reach n), n normal, no two alike."""
+    n, _, height, width = x.shape
+    shift = reach[:, 0] * torch.randn(2, n, height, width, generator=source)
+    row = (torch.arange(height)[:, None] + shift[0]).round().long().clamp(0, height - 1)
+    column = (torch.arange(width) + shift[1]).round().long().clamp(0, width - 1)
+    return x[torch.arange(n)[:, None, None], :, row, column].permute(0, 3, 1, 2)
+
+
+def blurred(x: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c h w"]:
+    """A 3x3 binomial blur."""
+    taps = torch.tensor([0.25, 0.5, 0.25])
+    kernel = torch.outer(taps, taps).expand(x.shape[1], 1, 3, 3)
+    return F.conv2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), kernel, groups=x.shape[1])
