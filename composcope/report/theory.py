@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,8 +9,8 @@ from matplotlib.figure import Figure
 from rich.box import SIMPLE
 from rich.table import Table
 
-from composcope.errors import InputError
 from composcope.results import Row, where
+from composcope.results.arrays import read_arrays
 
 Curves = Mapping[str, np.ndarray]
 
@@ -31,14 +30,6 @@ def predicted(row: Row) -> str:
     tolerance = f" ± {row.tolerance:.3g}" if row.tolerance else ""
     rule = "" if row.rule == "=" else f"{row.rule} "
     return f"{rule}{row.predicted:.3g}{tolerance}"
-
-
-def read_curves(path: Path) -> Curves:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, KeyError, BadZipFile) as error:
-        raise InputError(f"{path} does not hold the curves of a figure ({error})") from None
 
 
 def panels(*titles: str, height: float = 3.2) -> tuple[Figure, list[Axes]]:
@@ -200,7 +191,7 @@ def toy_figure(room: str, toy: str, folder: Path) -> Figure | None:
     if toy not in TOY_FIGURES[room] or not path.exists():
         return None
     figure, _ = TOY_FIGURES[room][toy]
-    return figure(read_curves(path))
+    return figure(read_arrays(path))
 
 
 def toy_figures(room: str, folder: Path) -> Iterator[tuple[Figure, str]]:

@@ -7,8 +7,9 @@
 Plan, report, README and docs read this table. A row is found by its coordinates; names are only ever compared whole.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
@@ -277,11 +278,20 @@ CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality
 SQUARE = Measurement("pixels across that a pixel looks at", "locality/square", {"states": "trajectory"})
 LENGTH = (K_MAX, FILLED_6, FILLED_9)
 
-Band = tuple[float, float]
-ALL_NOISE: Band = (0.0, 1e9)  # sigma from, to
-HIGH_NOISE: Band = (10.0, 1e9)
-MIDDLE_NOISE: Band = (0.3, 10.0)
-LOW_NOISE: Band = (0.0, 0.3)
+
+@dataclass(frozen=True)
+class Band:
+    """Noise levels, low <= sigma < high."""
+
+    words: str
+    low: float
+    high: float
+
+
+ALL_NOISE = Band("", 0.0, math.inf)
+HIGH_NOISE = Band(" at high noise", 10.0, math.inf)
+MIDDLE_NOISE = Band(" at middle noise", 0.3, 10.0)
+LOW_NOISE = Band(" at low noise", 0.0, 0.3)
 
 
 @dataclass(frozen=True)
@@ -293,7 +303,8 @@ class Side:
     sigmas: Band = ALL_NOISE
 
     def __str__(self) -> str:
-        return self.run if self.intervention is None else f"{self.run} with {self.intervention.name} conditions"
+        means = "" if self.intervention is None else f" with the intervention {self.intervention.name!r}"
+        return f"{self.run}{means}{self.sigmas.words}"
 
 
 @dataclass(frozen=True)
@@ -397,7 +408,7 @@ def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
         wanted |= {"radius": intervention.radius}
     groups: dict[tuple, list[Row]] = {}
     for row in where(rows, **wanted):
-        inside = row.sigma is None or side.sigmas[0] <= row.sigma < side.sigmas[1]
+        inside = row.sigma is None or side.sigmas.low <= row.sigma < side.sigmas.high
         if inside and row.value is not None:
             groups.setdefault(replace(row, sigma=None, pixel=None).key, []).append(row)
     return [mean_row(group) for group in groups.values()]
@@ -452,26 +463,34 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def network(run: str, preset: str) -> str | None:
-    """The network of a run in words; two runs have the same one where the words are the same."""
+@dataclass(frozen=True)
+class Network:
+    """What the network of a run sees, and how it is built, in words."""
+
+    sees: str
+    built: str
+
+
+def network(run: str, preset: str) -> Network | None:
+    """None of what is not trained."""
     if run not in BY_NAME:
         return None
     config = BY_NAME[run].config(preset)
-    size = asdict(config.architecture)
-    radius = size.pop("radius")
-    size.pop("smooth")  # says how label weights begin, and does not apply to patches
-    built = f"width {size['width']}, levels {size['mult']}, {size['blocks']} blocks, attention {size['attention']}"
-    if config.net == "global":
-        return f"on whole images ({built})"
-    return f"on patches of {2 * radius + 1} of {size['grid_size']} cells ({built})"
+    size = config.architecture
+    cells = 2 * size.radius + 1
+    sees = "whole images" if config.net == "global" else f"patches of {cells} of {size.grid_size} cells"
+    built = f"{size.blocks} blocks on levels {size.mult} of width {size.width}, attention {size.attention}"
+    return Network(sees, built)
 
 
 def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
     """Whether the comparison is at equal images, network and tolerance, or what differs."""
     told = differences(above, below)
     first, second = (network(side.run, preset) for side in (effect.above, effect.below))
-    if first != second:
-        told.append(f"network {first} against {second}")
+    if first and second and first.sees != second.sees:
+        told.append(f"network on {first.sees} against {second.sees}")
+    elif first and second and first.built != second.built:
+        told.append(f"network of {first.built} against {second.built}")
     if told:
         return f"not equal: {'; '.join(told)}"
     equal = ["network" if first else "scenes, without training"]

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from composcope.files import whole
 from composcope.results import Estimate, Row, mean, row
+from composcope.results.arrays import write_arrays
 
 Rule = Literal["=", "<=", ">="]
 ROUND_OFF = 1e-9  # the ends of an interval are computed, and what was predicted may be just there
@@ -67,11 +67,10 @@ class Toy:
     curves: Mapping[str, Any] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
-        """The curves as an .npz, in single precision."""
+        """The curves, in single precision."""
         arrays = {name: np.asarray(values) for name, values in self.curves.items()}
         small = {name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in arrays.items()}
-        with whole(path) as partial, open(partial, "wb") as file:
-            np.savez_compressed(file, **small)
+        write_arrays(path, {"claims": [claim.name for claim in self.claims]}, small)
 
 
 def frequency(name: str, says: str, predicted: float, hits: Tensor, rule: Rule = "=") -> Claim:

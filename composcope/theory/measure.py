@@ -24,7 +24,7 @@ def rows_of(room: str, toys: Mapping[str, Callable[[], Toy]], only: Sequence[str
     rows = []
     for name in toys_named(toys, only):
         toy = toys[name]()
-        if keep:
+        if keep and toy.curves:
             toy.save(keep / f"{name}.npz")
         rows += [claim.row(room) for claim in toy.claims]
     return rows

@@ -152,7 +152,7 @@ CASES = {
 def swing_by() -> Toy:
     """The figure has the first 30 seeds of each case at 200 moments; cases of fewer seeds are padded with NaN."""
     claims = []
-    curves = torch.full((len(CASES), 30, 200), torch.nan)
+    curves = torch.full((len(CASES), 30, 200), torch.nan, dtype=torch.half)
     climbed = torch.zeros(len(CASES), 30, dtype=torch.bool)
     for index, (name, case) in enumerate(CASES.items()):
         loss = case.loss()
