@@ -18,6 +18,7 @@ COMMANDS = {
     "sample": "draw images with a trained model",
     "evaluate": "count what a model drew; K_max with an interval",
     "locality": "what every pixel of a score looks at",
+    "audit": "the same for a denoiser of your own",
     "features": "the same question in a learned basis, up to SDXL",
     "theory": "the paper's claims on distributions small enough to compute",
     "sim": "Structured Identity Mapping and Swing-by",

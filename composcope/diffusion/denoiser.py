@@ -36,7 +36,8 @@ class Conditioner(Protocol):
     """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes
     from `seed` alone."""
 
-    features: int
+    @property
+    def features(self) -> int: ...
 
     def __call__(
         self, condition_sets: Sequence[ConditionSet], seed: int = 0
@@ -71,9 +72,16 @@ class Drawer(Protocol):
     weights, intervention.
     """
 
-    conditioner: Any  # a Conditioner, or None where nothing is asked
-    shape: tuple[int, int, int]  # of x: channel, height, width
-    about: Mapping[str, Any]
+    @property
+    def conditioner(self) -> Any:
+        """A Conditioner, or None where nothing is asked."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of x: channel, height, width."""
+
+    @property
+    def about(self) -> Mapping[str, Any]: ...
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 

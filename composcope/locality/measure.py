@@ -36,6 +36,7 @@ from composcope.results.arrays import read_arrays, write_arrays
 
 K_ASKED = 4  # conditions, as in the paper's figures 2 and 10
 LEVELS = 9
+DIAGONAL = ((0.5, 0.5), (0.25, 0.25), (0.75, 0.75))  # (u, v), where no places are asked
 MAPS = "maps.npz"  # what figure 2 is drawn from
 
 
@@ -138,14 +139,15 @@ def pixels_at(
     """The pixel (row, column) of each place, and the centre; with no places, three pixels on a
     diagonal.
     """
+    where = DIAGONAL if places is None else [*places[0].tolist(), (0.5, 0.5)]
+    return tuple(dict.fromkeys(pixel_of(place, size) for place in where))
+
+
+def pixel_of(place: Sequence[float], size: Sequence[int]) -> Pixel:
+    """The pixel (row, column) in which a place (u, v) lies."""
+    u, v = place
     height, width = size
-    where = (
-        [(0.5, 0.5), (0.25, 0.25), (0.75, 0.75)]
-        if places is None
-        else [*places[0].tolist(), (0.5, 0.5)]
-    )
-    spots = [(min(int(v * height), height - 1), min(int(u * width), width - 1)) for u, v in where]
-    return tuple(dict.fromkeys(spots))
+    return min(int(v * height), height - 1), min(int(u * width), width - 1)
 
 
 def digest(images: X) -> str:
@@ -227,9 +229,9 @@ def level_from(path: Path, made_from: Mapping[str, Any]) -> Level:
 def maps_of(audit: Audit) -> dict[str, np.ndarray]:
     """Means over samples, small enough to ship beside rows: what `report.locality.heatmaps` draws.
 
-    Gradients are in units of the greatest of their map, which half precision can hold at every
-    noise level."""
-    levels = audit.levels
+    Only of the levels with gradients, if gradients were not taken at all of them. Gradients are in
+    units of the greatest of their map, which half precision can hold at every noise level."""
+    levels = [level for level in audit.levels if level.gradients.shape[1]] or audit.levels
     places = np.zeros((0, 2)) if audit.places is None else audit.places[0]
     gradients = np.stack([level.gradients.mean(0) for level in levels])
     greatest = gradients.max((-2, -1), keepdims=True)

@@ -6,6 +6,7 @@ rows "locality/<what>" with sigma, pixel, condition -> curves;   kept maps (maps
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -89,9 +90,9 @@ def curves(rows: Sequence[Row]) -> Figure:
     below = 3 if conditional else 2
     size = (max(2.4 * len(pixels), 3.6 * below), 5.2 if conditional else 2.9)
     figure = Figure(figsize=size, layout="constrained")
-    lower = figure
+    lower: Any = figure
     if conditional:
-        upper, lower = figure.subfigures(2, 1)
+        upper, lower = figure.subfigures(2, 1, squeeze=False)[:, 0]
         panels = upper.subplots(1, len(pixels), sharey=True, squeeze=False)[0]
         for panel, pixel in zip(panels, pixels, strict=True):
             own = where(rows, what="locality/influence", pixel=pixel)
@@ -195,7 +196,8 @@ def dots(rows: Sequence[Row], rule: str = "paper", tolerance: float | None = 0.1
             continue
         trained = row.trained if row.trained is not None else local[model].trained
         if trained is not None:
-            gain = Estimate(*(edge - trained for edge in edges(row.estimate)), row.n)
+            value, low, high = edges(row.estimate)
+            gain = Estimate(value - trained, low - trained, high - trained, row.n)
             found.append(Dot(str(row.run), row.snapshot, row.weights, gain, local[model].estimate))
     return found
 
