@@ -95,8 +95,7 @@ def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> l
         wanted["radius"] = side.intervention.radius
     groups: dict[tuple, list[Row]] = {}
     for row in where(rows, **wanted):
-        known = side.sigmas[0] <= (row.sigma or 0) < side.sigmas[1]
-        if known and row.value is not None:
+        if row.value is not None:
             one = (row.weights, row.asked, row.tolerance, row.steps, row.seed, row.setting, row.states)
             groups.setdefault(one, []).append(row)
     return max(groups.values(), key=usual, default=[])
