@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Sequence
 
 from composcope.results import Row
-from composcope.study.table import LOCATIONS_ASKED
 
 
 def command(rows: Sequence[Row]) -> str:
@@ -16,7 +15,7 @@ def command(rows: Sequence[Row]) -> str:
     if room == "locality":
         return locality(rows)
     if room == "features":
-        return features(row)
+        return features(rows)
     if room == "circles":
         words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
         return "composcope sim --circles" + spelled(words)
@@ -29,11 +28,11 @@ def evaluate(rows: Sequence[Row]) -> str:
         if row.asked == "given":
             return f"composcope evaluate --images {shlex.quote(str(row.run))} --asked asked.json"
         return "python -m composcope.experiments.score_machines"
-    most = row.max_K if row.max_K is not None else max((one.K or 0 for one in rows), default=LOCATIONS_ASKED)
+    most = max(max(one.K or 0, one.max_K or 0) for one in rows)
     words = {
         **model(row),
         "--way": "random" if row.asked == "random" and row.tolerance is not None else None,
-        "--num": row.n,
+        "--num": number_of(rows),
         "--max": most,
         "--tolerance": row.tolerance,
         "--steps": row.steps,
@@ -47,17 +46,23 @@ def locality(rows: Sequence[Row]) -> str:
     words = {
         **model(row),
         "--states": row.states if row.states != "trajectory" else None,
-        "--num": row.n,
+        "--num": number_of(rows),
         "--seed": row.seed or None,
     }
     return f"composcope locality {shlex.quote(str(row.run))}" + spelled(words)
 
 
-def features(row: Row) -> str:
+def features(rows: Sequence[Row]) -> str:
+    row = rows[0]
     if row.snapshot is None:  # of a text-to-image pipeline
-        return f"composcope features --sdxl {shlex.quote(str(row.run))}" + spelled({"--seeds": row.n})
-    words = {**model(row), "--num": row.n, "--seed": row.seed or None}
+        return f"composcope features --sdxl {shlex.quote(str(row.run))}" + spelled({"--seeds": number_of(rows)})
+    words = {**model(row), "--num": number_of(rows), "--seed": row.seed or None}
     return f"composcope features {shlex.quote(str(row.run))}" + spelled(words)
+
+
+def number_of(rows: Sequence[Row]) -> int | None:
+    """Of images or samples; rows that are counted otherwise have none."""
+    return max((row.n for row in rows if row.n is not None), default=None)
 
 
 def model(row: Row) -> dict[str, object]:

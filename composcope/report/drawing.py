@@ -35,6 +35,7 @@ def style() -> Iterator[None]:
         "font.size": 9,
         "image.interpolation": "none",
         "legend.frameon": False,
+        "path.simplify_threshold": 1.0,  # pixels that a long curve may be off
         "svg.fonttype": "path",
     }
     with matplotlib.rc_context(settings):

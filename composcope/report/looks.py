@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, OLIVE, WINE, TEAL = "#E69F00", "#56B4E9", "#999933", "#AA4466", "#44AA99"
+VIOLET, BROWN, LIME = "#8C86D9", "#A6761D", "#66A61E"
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,10 @@ class Look:
 LOOKS = {  # by run and intervention
     ("exp1", None): Look(BLUE, "o"),
     ("exp1-seed1", None): Look(BLUE, "D"),
-    ("exp1-one", None): Look(BLUE, "v"),
+    ("exp1-one", None): Look(VIOLET, "v"),
     ("exp1-two", None): Look(BLUE, "<"),
     ("exp1-four", None): Look(BLUE, ">"),
-    ("exp1-five", None): Look(BLUE, "^"),
+    ("exp1-five", None): Look(LIME, "^"),
     ("exp1-six", None): Look(BLUE, "P"),
     ("exp2", None): Look(VERMILLION, "s"),
     ("exp2-seed1", None): Look(VERMILLION, "D"),
@@ -33,8 +34,8 @@ LOOKS = {  # by run and intervention
     ("exp2", "own"): Look(GREEN, ">"),
     ("exp2", "composed"): Look(GREEN, "X"),
     ("exp2l", None): Look(PURPLE, "D"),
-    ("exp2l-one", None): Look(PURPLE, "v"),
-    ("exp2l-wide", None): Look(PURPLE, "X"),
+    ("exp2l-one", None): Look(WINE, "v"),
+    ("exp2l-wide", None): Look(BROWN, "X"),
     ("exp3", None): Look(ORANGE, "P"),
     ("exp3-seed1", None): Look(ORANGE, "D"),
     ("exp3s", None): Look(OLIVE, "p"),

@@ -263,7 +263,8 @@ def elsewhere_figures(material: Material) -> str:
         hidden = where(own, run=run, maps=["hidden", None])
         if any(row.index is not None for row in hidden):
             text = f"{run}: mean cosine of the directions of concepts, from the first layer to the last."
-            shown.append(Shown(features.profile(hidden), text, wide=True))
+            figure = features.profile(hidden)
+            shown.append(Shown(figure, text, wide=figure.get_figwidth() > 6))
         if where(hidden, part="mean", level="high") and where(hidden, what="features/within"):
             text = f"{run}: cosines within and between categories, in parts of the network and in its output."
             shown.append(Shown(features.spaces(hidden), text))

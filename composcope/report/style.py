@@ -30,11 +30,11 @@ button.zoom{all:unset;cursor:zoom-in;display:block;max-width:100%}button.zoom:fo
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));gap:1.2rem 2.4rem;
 align-items:start;margin:1rem 0}
 .figures figure{margin:0;min-width:0}.figures figure.wide{grid-column:1/-1}
-.figures svg{width:100%;height:auto;display:block}figcaption{font-size:.88rem;line-height:1.4;margin-top:.3rem}
+.figures button.zoom{width:100%}.figures svg{width:100%;height:auto;display:block}figcaption{font-size:.88rem;line-height:1.4;margin-top:.3rem}
 .sheets{display:flex;flex-wrap:wrap;gap:1.2rem 2rem;margin:1rem 0}.sheets figure{margin:0;max-width:100%}
 .sheets img{max-width:100%}
 details{margin:.8rem 0;border:1px solid var(--line);border-radius:6px;padding:.1rem .9rem;background:var(--ground)}
-details[open]{padding-bottom:.8rem}summary{cursor:pointer;font-weight:600;padding:.5rem 0}details details{font-size:.95rem}
+details[open]{padding-bottom:.8rem}summary{cursor:pointer;font-weight:600;padding:.5rem 0}details details{font-size:.95rem}h4{margin:1rem 0 .2rem;font-weight:400}
 table{border-collapse:collapse;font-size:.84rem;line-height:1.35;width:100%;margin:.4rem 0}
 th,td{padding:.35rem .5rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 th{color:var(--soft);font-weight:600}td span{display:inline-block;margin-right:.8em;white-space:nowrap}

@@ -5,7 +5,7 @@ A table becomes a stack of cards where the screen is narrow, so that none is eve
 
 import html
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from composcope.report.commands import command
 from composcope.report.figures import look_of
@@ -121,29 +121,45 @@ def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
 # Every number.
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
+ONE_CALL = ("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states", "seed")
+ONE_CALL += ("setting", "contrast")  # equal in all rows that one command makes
+ONE_LINE = ("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "place", "condition", "part", "maps", "concept")
 
 
 def every_number(rows: Sequence[Row]) -> str:
-    """All rows, those that differ in one coordinate alone on one line; folded away by run."""
+    """All rows, folded away by run; under each command, those that differ in one coordinate on one line."""
     runs: dict[str, list[Row]] = {}
     for row in rows:
         runs.setdefault(str(row.run or "exact"), []).append(row)
-    return "".join(folded(f"{run}: {len(own):,} numbers", numbers(own)) for run, own in runs.items())
+    return "".join(folded(f"{run}: {len(own):,} numbers", calls(own)) for run, own in runs.items())
+
+
+def calls(rows: Sequence[Row]) -> str:
+    made: dict[tuple, list[Row]] = {}
+    for row in rows:
+        room, _, _ = row.what.partition("/")
+        made.setdefault((room, *(getattr(row, field) for field in ONE_CALL)), []).append(row)
+    parts = []
+    for own in made.values():
+        title = f"<h4>{code(command(own)).text}</h4>"
+        parts.append(f"{title}<p class=small>{html.escape(coordinates(own[0], ONE_CALL))}</p>{numbers(own)}")
+    return "".join(parts)
 
 
 def numbers(rows: Sequence[Row]) -> str:
     groups: dict[tuple, list[Row]] = {}
     for row in rows:
         along = next((field for field in ALONG if getattr(row, field) is not None), None)
-        alike = replace(row, layer=None, **({along: None} if along else {}))
-        groups.setdefault((along, alike.key), []).append(row)
-    lines = []
-    for (along, _), own in groups.items():
-        shown = [value_at(row, along) for row in sorted(own, key=lambda row: getattr(row, along) if along else 0)]
-        counts = {row.n for row in own if row.n is not None}
-        n = "-".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
-        lines.append([own[0].what, coordinates(own[0], along), Html(" ".join(shown)), n, code(command(own))])
-    return table(("what", "where", "value [95 % interval]", "n", "command"), lines)
+        fixed = tuple(getattr(row, field) for field in ONE_LINE if field != along)
+        groups.setdefault((row.what, along, fixed), []).append(row)
+    lines: list[list[Cell]] = []
+    for (what, along, _), own in groups.items():
+        ordered = sorted(own, key=lambda row: getattr(row, along) if along else 0)
+        shown = " ".join(value_at(row, along) for row in ordered)
+        fields = [field for field in ONE_LINE if field != along]
+        n = max((row.n for row in own if row.n is not None), default=None)
+        lines.append([what, coordinates(own[0], fields), Html(shown), "" if n is None else str(n)])
+    return table(("what", "where", "value [95 % interval]", "n"), lines)
 
 
 def value_at(row: Row, along: str | None) -> str:
@@ -151,12 +167,8 @@ def value_at(row: Row, along: str | None) -> str:
     return f"<span><small>{html.escape(str(at))}</small> {html.escape(told(row))}</span>"
 
 
-WHERE = ("snapshot", "images", "intervention", "radius", "asked", "tolerance", "rule", "K", "max_K", "steps", "states")
-WHERE += ("level", "pixel", "place", "condition", "part", "maps", "concept", "contrast", "setting", "seed", "weights")
-
-
-def coordinates(row: Row, along: str | None) -> str:
-    known = [(field, getattr(row, field)) for field in WHERE if field != along]
+def coordinates(row: Row, fields: Iterable[str]) -> str:
+    known = [(field, getattr(row, field)) for field in fields]
     return ", ".join(f"{field} {spelled(value)}" for field, value in known if value is not None)
 
 

@@ -131,8 +131,8 @@ SEEN = {
 
 
 def paper_words(paper: Sequence[PaperValue]) -> str:
-    """ "9 (v1), 7 (v3)" """
-    return ", ".join(f"{value} ({value.version})" for value in paper)
+    """ "9 in v1, 7 in v3" """
+    return ", ".join(f"{value} in {value.version}" for value in paper)
 
 
 # ----------------------------------------------------------------------------
@@ -152,20 +152,21 @@ def headline(rows: Sequence[Row]) -> str:
     mended = found_effect(rows, MENDED, EXP2, FILLED_9).agrees
     if composes == "not measured":
         return "Whether a model composes is not measured yet."
+    models = "Of two models that differ only in their labels"
     if composes == "no":
-        first = "Labelled everywhere or once, models compose no further beyond what they were trained on"
+        first = f"{models}, the one with more labels composes no further than the other"
     else:
+        further = "composes further beyond its training"
         first = {
-            "apart": "The model whose score is local in its conditions composes far beyond its training,"
-            " the one whose score is not does not",
-            "overlap": "The model that composes further seems also to have the more local score",
-            "no": "The model that composes further does not have the more local score",
-            "not measured": "One model composes further than the other; where their scores look is not measured",
+            "apart": f"{models}, the one whose score is local in its conditions {further}",
+            "overlap": f"{models}, the one whose score seems more local in its conditions {further}",
+            "no": f"{models}, the one that {further} does not have the more local score",
+            "not measured": f"{models}, the one with more labels {further}",
         }[local]
     second = {
-        "apart": ", and making the conditions local mends it",
-        "overlap": ", and making the conditions local may mend it",
-        "no": ", and making the conditions local does not mend it",
+        "apart": ", and making the conditions of the other local lets it compose as well",
+        "overlap": ", and making the conditions of the other local seems to help it",
+        "no": ", and making the conditions of the other local does not help it",
         "not measured": "",
     }[mended]
     return f"{first}{second}."
@@ -203,7 +204,8 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     for side in (EXP1, EXP2, Side("exp3")):
         row = one(rows, side, "length/k_max", rule="paper")
         paper = paper_words(BY_NAME[side.run].paper_k_max)
-        parts.append(f"{side.run} reaches {told(row)} (paper: {paper})" if row else f"{side.run} is not measured")
+        reaches = f"{side.run} reaches K_max {told(row)} (paper: {paper})"
+        parts.append(reaches if row else f"{side.run} is not measured")
     counts = Counter(
         verdict(one(rows, side, "length/k_max", rule="paper"), BY_NAME[side.run].paper_k_max).words
         for side in sides
@@ -234,41 +236,51 @@ def looks(rows: Sequence[Row]) -> str:
     )
 
 
+def of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
+    """How many of nine objects asked each model draws; those that are not measured are named after it."""
+    known, unknown = [], []
+    for side, phrase in phrases.items():
+        row = one(rows, side, "length/found", K=9)
+        if row is None:
+            unknown.append(name(side))
+        else:
+            known.append(f"{two(row.value)} {phrase}")
+    first = f"Of nine objects asked, models draw {listed(known)}." if known else ""
+    second = f"Not measured: {', '.join(unknown)}." if unknown else ""
+    return f"{first} {second}".strip()
+
+
 def forced(rows: Sequence[Row]) -> str:
     """Repair at sampling time, and by training."""
-    before, mended = (one(rows, side, "length/found", K=9) for side in (EXP2, MENDED))
-    trained, wide = (one(rows, side, "length/found", K=9) for side in (EXP2L, Side("exp2l-wide")))
-    first = f"Of nine objects asked, exp2 draws {two(before.value) if before else 'not measured'}"
-    first += f", with local conditions at sampling time {two(mended.value) if mended else 'not measured'}"
-    first += f", and trained on local patches (exp2l) {two(trained.value) if trained else 'not measured'}."
-    result = compare(Effect("E.3", "", EXP2L, Side("exp2l-wide"), FILLED_9), rows).agrees
+    wide = Side("exp2l-wide")
+    phrases = {
+        EXP2: "with one label (exp2)",
+        MENDED: "when its conditions are made local at sampling time",
+        EXP2L: "when it is trained on local patches (exp2l)",
+        wide: "with patches as wide as the image",
+    }
+    result = found_effect(rows, EXP2L, wide, FILLED_9).agrees
     said = {
-        "apart": "fail again",
-        "overlap": "seem to fail again",
-        "no": "do not fail",
-        "not measured": "are not measured",
+        "apart": " So patches help because they are local: as wide as the image, they fail again.",
+        "overlap": " Patches as wide as the image seem to fail again.",
+        "no": " Patches as wide as the image do as well, which the paper says they do not.",
+        "not measured": "",
     }[result]
-    many = f" ({two(wide.value)} of nine)" if wide else ""
-    return f"{first} Patches as wide as the image {said}{many}, so it is the locality that matters." if (
-        result in ("apart", "overlap")
-    ) else f"{first} Patches as wide as the image {said}{many}."
+    return f"{of_nine(rows, phrases)}{said}"
 
 
 def policies(rows: Sequence[Row]) -> str:
     """The order of label policies here beside the paper's."""
+    labels = {side: LABELS[BY_NAME[side.run].config().labels] for side in POLICIES}
+    first = of_nine(rows, {side: f"with {label}" for side, label in labels.items()})
     known = {side: one(rows, side, "length/found", K=9) for side in POLICIES}
-    parts = [
-        f"{two(row.value) if row else 'not measured'} with {LABELS[BY_NAME[side.run].config().labels]}"
-        for side, row in known.items()
-    ]
-    first = f"Of nine objects asked, models draw {listed(parts)}."
-    if any(row is None for row in known.values()):
+    values = {side: edges(row.estimate)[0] for side, row in known.items() if row is not None}
+    if len(values) < len(POLICIES):
         return f"{first} Whether the order is the paper's cannot be said yet."
-    ours = sorted(POLICIES, key=lambda side: -edges(known[side].estimate)[0])  # type: ignore[union-attr]
-    order = " > ".join(LABELS[BY_NAME[side.run].config().labels] for side in ours)
-    same = "This is the paper's order" if tuple(ours) == POLICIES else "The paper has all labels first, then a random"
-    rest = "" if tuple(ours) == POLICIES else " number, all but one, a single one"
-    return f"{first} {same}{rest}; ours by this number is {order}." if rest else f"{first} {same}."
+    ours = sorted(POLICIES, key=lambda side: -values[side])
+    if tuple(ours) == POLICIES:
+        return f"{first} This is the paper's order."
+    return f"{first} The paper's order is {', '.join(labels.values())}; ours is {', '.join(labels[s] for s in ours)}."
 
 
 def elsewhere(rows: Sequence[Row]) -> list[str]:
@@ -278,6 +290,8 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
     own = [row for row in where(rows, what="features/between", run="color") if row.index is not None]
     layers = [row for row in own if row.value is not None]
     colours = f"Asked for colours, the model trained on one to five objects reaches K_max {told(reached)} (paper: {paper})"
+    if reached is None:
+        colours = "How many colours a model composes is not measured"
     if layers:
         best = min(layers, key=lambda row: abs(edges(row.estimate)[0]))
         colours += f"; the directions of colours are least alike in layer {best.layer} at {best.level} noise"
