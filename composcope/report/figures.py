@@ -1,7 +1,7 @@
 """The figures of the page: functions of rows and kept arrays, a thin bar for every 95 % interval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -113,8 +113,6 @@ def over_noise(lines: Mapping[Side, tuple[str, Sequence[Row]]], words: str, chan
 
 
 def mean_at(sigma: float, rows: Sequence[Row]) -> Row:
-    from dataclasses import replace
-
     return replace(mean_row(rows), sigma=sigma)
 
 
@@ -155,7 +153,7 @@ def rule() -> Figure:
             panel.plot(K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6, alpha=1 if there else 0.6)
         success = all_there == 8 if K <= 3 else all_there + nearly == 8 and all_there > 2
         panel.text(K, 8.25, "✓" if success else "✗", ha="center", va="center", fontsize=13)
-    panel.axvline(3.5, color="gray", lw=1, ls="--")
+    panel.plot([3.5, 3.5], [-0.5, 10.2], color="gray", lw=1, ls="--")
     panel.text(2, 9.5, "trained on 1-3:\nall K, in every image", ha="center", va="center", fontsize=8)
     panel.text(
         6.6, 9.5, "beyond: never fewer than K - 2,\nand all K in more than a quarter", ha="center", va="center", fontsize=8

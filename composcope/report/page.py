@@ -77,8 +77,8 @@ def missing(what: str) -> str:
 
 
 def sizes(width: int) -> str:
-    """Widths of a picture on the page as CSS: usual, on a large screen, enlarged, enlarged on a phone."""
-    wanted = {"--w": 128, "--big": 192, "--large": 640, "--phone": 320}
+    """Widths of a picture on the page as CSS: usual, on a large screen and a small one, and enlarged there."""
+    wanted = {"--usual": 128, "--big": 192, "--small": 64, "--large": 640, "--phone": 320}
     return ";".join(f"{key}:{multiple(width, value)}px" for key, value in wanted.items())
 
 
@@ -97,7 +97,7 @@ def shot(samples: Samples | None, K: int) -> str:
     image = f'<img class=pixels style="{sizes(samples.images.shape[2])}" alt="{html.escape(alt)}" src="{png(samples.images[i])}">'
     return (
         f"<figure class=shot><button class=zoom title=Enlarge><span class=over>{image}{crossed(lost)}</span></button>"
-        f"<figcaption><span class=k>K = {K} </span><b>{verdict}</b> {count}</figcaption></figure>"
+        f"<figcaption><b>{verdict}</b> {count}</figcaption></figure>"
     )
 
 
@@ -140,7 +140,7 @@ def sheets(material: Material) -> str:
         about = samples.about
         label = " + ".join(str(part) for part in (about.get("run"), about.get("intervention")) if part)
         text = f"{label}: rows K = {', '.join(map(str, Ks))}"
-        size = f"--w:{width}px;--big:{width}px;--large:{multiple(width, 768)}px;--phone:{width}px"
+        size = f"--usual:{width}px;--big:{width}px;--small:{width}px;--large:{multiple(width, 768)}px;--phone:{width}px"
         image = f'<img class=pixels style="{size}" alt="{html.escape(text)}" src="{png(picture)}">'
         parts.append(f"<figure><button class=zoom title=Enlarge>{image}</button><figcaption>{html.escape(text)}</figcaption></figure>")
     return f"<div class=sheets>{''.join(parts)}</div>" if parts else missing("No images are kept.")
@@ -190,6 +190,17 @@ def measured(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line.row is not None]
 
 
+K_MAX_WORDS = (
+    "K_max is the largest K such that a model succeeds at K and at every number below it.",
+    "Success is the paper's rule: up to as many objects as in training, all of them in every image; beyond, never more "
+    "than two missing, and all of them in more than a quarter of the images. An object counts within a tenth of the "
+    "image's side of its place. One bad image in training's range is enough to fail, so K_max is harsh: the mean number "
+    "of objects drawn, above, says more.",
+    "Where the detector itself may misread an image, as many failures are allowed. The strict rule is ours: all objects "
+    "in at least half of the images, at every K, and surely in more than a quarter.",
+)
+
+
 def compose_figures(material: Material) -> str:
     shown = []
     lines = lines_over(material.rows, MAIN, "length/found")
@@ -201,7 +212,11 @@ def compose_figures(material: Material) -> str:
         shown.append(Shown(figures.forest(found, "$K_{max}$, the paper's rule"), "K_max of every run beside the paper's."))
     text = "How K_max is told (an example): each square is one of eight images. K_max is the last K before the first cross."
     shown.append(Shown(figures.rule(), text))
-    return gallery(shown, "") + folded("Images of every model", sheets(material))
+    explained = "".join(f"<p>{html.escape(text)}</p>" for text in K_MAX_WORDS)
+    return (
+        f"<div class=figures>{''.join(map(drawn, shown))}<div class=small>{explained}</div></div>"
+        f"{folded('Images of every model', sheets(material))}"
+    )
 
 
 def look_figures(material: Material) -> str:

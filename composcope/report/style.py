@@ -21,9 +21,9 @@ nav{font-size:.95rem;border-top:1px solid var(--line);padding-top:10px}nav a{dis
 .one .k{text-align:center;font-weight:600;font-size:.92rem}.one .who{font-size:.8rem;line-height:1.2;color:var(--soft)}
 .one .who b{display:block;font-size:.98rem;color:var(--ink)}
 .shot{margin:0;position:relative;text-align:center;font-size:.82rem;line-height:1.25}
-.shot figcaption{color:var(--ink);white-space:nowrap}.shot .k{display:none}
+.shot figcaption{color:var(--ink);white-space:nowrap}
 .shot.blank{width:var(--w,128px);height:var(--w,128px);border:1px dashed var(--line);display:grid;place-items:center}
-.pixels{image-rendering:pixelated;display:block;width:var(--w);height:auto}
+.pixels{image-rendering:pixelated;display:block;--w:var(--usual);width:var(--w);height:auto}
 .over{position:relative;display:inline-block}.over svg{position:absolute;inset:0;width:100%;height:100%}
 button.zoom{all:unset;cursor:zoom-in;display:block;max-width:100%}button.zoom:focus-visible{outline:3px solid var(--link)}
 .shot button.zoom{display:inline-block;vertical-align:top}
@@ -34,7 +34,7 @@ align-items:start;margin:1rem 0}
 .sheets{display:flex;flex-wrap:wrap;gap:1.2rem 2rem;margin:1rem 0}.sheets figure{margin:0;max-width:100%}
 .sheets img{max-width:100%}
 details{margin:.8rem 0;border:1px solid var(--line);border-radius:6px;padding:.1rem .9rem;background:var(--ground)}
-details[open]{padding-bottom:.8rem}summary{cursor:pointer;font-weight:600;padding:.5rem 0}details details{font-size:.95rem}h4{margin:1rem 0 .2rem;font-weight:400}
+details[open]{padding-bottom:.8rem}summary{cursor:pointer;font-weight:600;padding:.5rem 0}details details{font-size:.95rem}h4 code,p{overflow-wrap:anywhere}h4{margin:1rem 0 .2rem;font-weight:400}
 table{border-collapse:collapse;font-size:.84rem;line-height:1.35;width:100%;margin:.4rem 0}
 th,td{padding:.35rem .5rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 th{color:var(--soft);font-weight:600}td span{display:inline-block;margin-right:.8em;white-space:nowrap}
@@ -50,16 +50,17 @@ dialog{border:0;padding:16px;max-width:98vw;max-height:98vh;background:var(--gro
 cursor:zoom-out}dialog::backdrop{background:rgb(0 0 0/.7)}dialog button.zoom{cursor:zoom-out}
 dialog svg{width:min(94vw,150vh);max-width:none!important;height:auto;display:block}
 dialog .pixels{width:var(--large)}dialog .over svg{width:100%;height:100%}
-@media(min-width:1600px) and (min-height:1000px){body{max-width:1560px}.pixels,.shot.blank{--w:var(--big)}}
+@media(min-width:1600px) and (min-height:1000px){body{max-width:1560px}.pixels{--w:var(--big)}.shot.blank{--w:192px}}
 @media(max-width:1100px){.first{display:block}}
 @media(max-width:900px){body{padding:10px 16px 48px}h2{margin-top:3rem}
 thead{display:none}table,tbody,tr,td{display:block;width:100%}tr{border:1px solid var(--line);border-radius:6px;
 margin:.6rem 0;padding:.3rem .6rem}td{border:0;padding:.15rem 0;display:grid;grid-template-columns:7.5rem minmax(0,1fr)}
 td.blank{display:none}td::before{content:attr(data-head);color:var(--soft);font-size:.78rem}}
-@media(max-width:720px){.one{grid-template-columns:repeat(2,auto);gap:8px 12px;justify-content:center}.one>.k{display:none}
-.one .who{grid-column:1/-1;margin-top:.8rem}.shot .k{display:inline;font-weight:600}.one .corner{display:none}
+@media(max-width:720px){.one{grid-template-columns:repeat(4,minmax(0,5.3rem));gap:4px 4px;justify-content:space-between}
+.one .who{grid-column:1/-1;margin-top:.5rem}.one .corner{display:none}.shot{font-size:.72rem}.pixels{--w:var(--small)}
+.shot.blank{--w:64px}.shot figcaption{white-space:normal}
 .facts li{grid-template-columns:3.6rem 1fr}.facts strong{font-size:1.8rem}.figures{gap:1.4rem 0}
-dialog .pixels{width:var(--phone)}}
+dialog .pixels{width:var(--phone)}td span{white-space:normal;display:inline}}
 @media print{details{break-inside:avoid}.walk{animation:none}}
 """
 

@@ -13,7 +13,7 @@ from composcope.report.material import of_side, one
 from composcope.report.theory import predicted
 from composcope.report.words import SEEN, Verdict, claims, findings, kind, name, paper_words, told, two, verdict
 from composcope.results import Row
-from composcope.study.table import BY_NAME, Side
+from composcope.study.table import BY_NAME, Side, trained_on
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
     nine = one(rows, side, "length/found", K=9)
     none = one(rows, side, "length/drawn", K=0)
     calls = one(rows, side, "length/evaluations")
-    trained = f"{run.config().objects[0]}-{run.config().objects[1]} objects, " if run else ""
+    trained = trained_on(run.config()) if run else ""
     drawn = told(none) if none else ""
     if run and run.paper_none_asked and none and not side.intervention:
         drawn += f"; paper {paper_words(run.paper_none_asked)}"
     return [
         swatch(side),
-        trained + kind(side),
+        trained if side.intervention is None else kind(side),
         told(reached),
         paper_words(paper),
         verdict(reached, paper),
@@ -113,7 +113,7 @@ def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
         told(nine) if nine else "",
         drawn,
         two(calls.value) if calls and calls.value != 1 else "",
-        code(command([reached])) if reached else "",
+        code(command([reached]) if reached else f"composcope reproduce --only {side.run}") if reached or run else "",
     ]
 
 
