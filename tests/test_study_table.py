@@ -62,7 +62,7 @@ def test_what_is_not_equal_is_told():
     assert "training images 480,000 against 256,000" in words and "tolerance 0.1 against 0.0625" in words
     patches = Effect("Fig. 1", "", Side("exp2l"), Side("exp2"))
     words = compare(patches, [k_max("exp2l", 9, 8, 9), k_max("exp2", 1, 1, 2)]).terms
-    assert "on patches of 5 of 16 cells" in words and "on whole images" in words
+    assert "network on patches of 5 of 16 cells against whole images" in words
     assert compare(EFFECT, rows[:1]).agrees == "not measured"
 
 

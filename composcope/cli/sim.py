@@ -13,7 +13,7 @@ from composcope.files import write_png
 from composcope.progress import track
 from composcope.report.theory import circles_figure, claims_table, toy_figure
 from composcope.results import Row, add_rows, check_out, jsonl
-from composcope.theory.circles import circles
+from composcope.theory.circles import DRAWS, circles
 from composcope.theory.measure import sim, toys_named
 from composcope.theory.swing_by import SIM
 
@@ -38,6 +38,8 @@ class Args:
     """With --circles: length of the training."""
     seed: int = 0
     """With --circles: of weights, noise and data."""
+    draws: int = DRAWS
+    """With --circles: images for each combination at each of sixteen moments."""
     out: Path = Path("results/sim.jsonl")
     """Where the rows go; curves and figures go into a folder of that name."""
     json: bool = False
@@ -46,8 +48,8 @@ class Args:
 
 def main(args: Args) -> None:
     names = toys_named(SIM, args.only)
-    if args.images < 1:
-        raise InputError(f"--images {args.images}: a training needs at least 1")
+    if args.images < 1 or args.draws < 1:
+        raise InputError("--images and --draws are at least 1")
     check_out(args.out)
     folder = args.out.with_suffix("")
     rows = trained(args, folder) if args.circles else measured(args, names, folder)
@@ -75,7 +77,7 @@ def measured(args: Args, names: Sequence[str], folder: Path) -> list[Row]:
 
 def trained(args: Args, folder: Path) -> list[Row]:
     run = folder / f"circles-{args.contrast:g}-{args.images}-{args.seed}"
-    rows = circles(args.contrast, args.images, args.seed, run)
+    rows = circles(args.contrast, args.images, args.seed, run, args.draws)
     add_rows(args.out, rows)
     write_png(run / "circles.png", circles_figure(rows))
     return rows

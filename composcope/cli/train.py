@@ -1,5 +1,6 @@
 """`composcope train`: one run of the study, or any other, at the scale of a preset."""
 
+import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,23 +43,24 @@ class Args:
 def parse(words: Sequence[str]) -> Args:
     """The settings of the experiment and preset on the command line, changed by the rest of it."""
 
-    def parsed(config: Config) -> Args:
-        default = Args(tyro.MISSING, config)
-        about = Args.__doc__
-        flat = (tyro.conf.OmitArgPrefixes,)
+    def parsed(config: Config, some: Sequence[str]) -> Args:
         return tyro.cli(
             Args,
             prog="composcope train",
-            description=about,
-            default=default,
-            args=words,
-            config=flat,
+            description=inspect.getdoc(Args),
+            default=Args("", config),
+            args=some,
+            config=(tyro.conf.OmitArgPrefixes,),
         )
 
-    named = parsed(configure("exp1"))
-    changed = parsed(configure(named.experiment, named.preset))
+    plain = [word for word in words if word not in ("-h", "--help")]
+    if words and not plain:
+        return parsed(configure("exp1"), words)
+    named = parsed(configure("exp1"), plain)
+    changed = parsed(configure(named.experiment, named.preset), plain)
     # A patch-local network has an architecture and a recipe of its own.
-    return parsed(configure(named.experiment, named.preset, {"net": changed.config.net}))
+    settings = configure(named.experiment, named.preset, {"net": changed.config.net})
+    return parsed(settings, words)
 
 
 def main(args: Args) -> None:

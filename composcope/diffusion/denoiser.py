@@ -79,6 +79,7 @@ class Drawer(Protocol):
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of x: channel, height, width."""
+        ...
 
     @property
     def about(self) -> Mapping[str, Any]: ...

@@ -37,25 +37,25 @@ SNAPSHOTS = {"early": 0.2, "middle": 0.5, "final": 1.0}  # shares of the trainin
 class Recipe:
     """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in steps."""
 
-    images: int
-    batch: int = 64
-    lr: float = 8e-3
-    warmup: int = 6_400
+    images: int  # to train on
+    batch: int = 64  # images a step
+    lr: float = 8e-3  # alpha_ref, the reference learning rate
+    warmup: int = 6_400  # t_warm: over these the rate rises
     decay: int = 64_000  # t_ref: from here on the rate falls as 1 / sqrt(t)
-    P_mean: float = -0.3
-    P_std: float = 1.3
-    optimizer: Literal["adam", "muon"] = "adam"
+    P_mean: float = -0.3  # mean of ln sigma
+    P_std: float = 1.3  # its standard deviation
+    optimizer: Literal["adam", "muon"] = "adam"  # muon: on matrices, adam on the rest
     sigma_rels: tuple[float, ...] = (0.05, 0.10)  # widths of the averages
     sigma_rel: float = 0.10  # the one of them that is the trained model
     accumulate: int = 1  # parts in which a process works through its share of a batch
-    bf16: bool = False
-    compile: bool = False
-    channels_last: bool = False
-    log_every: int = 25
+    bf16: bool = False  # bfloat16 autocast
+    compile: bool = False  # torch.compile
+    channels_last: bool = False  # layout of weights and activations
+    log_every: int = 25  # a line of the log
     checkpoint_every: int = 100  # a multiple of log_every, so that no line of the log spans a restart
-    sheet_every: int = 500
+    sheet_every: int = 500  # a picture of samples
     average_every: int = 250  # averages kept for other widths afterwards
-    seed: int = 0
+    seed: int = 0  # of the first weights, the scenes and the noise
 
     def __post_init__(self) -> None:
         for name in ("images", "batch", "decay", "accumulate", "lr", "P_std"):

@@ -341,7 +341,7 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
         raise InputError(
             f"{path} does not hold the images of an evaluation ({error}); move it away"
         ) from None
-    record = parse_json(text, Record, str(path))
+    record: Record = parse_json(text, Record, str(path))
     whole_set = images.dtype == np.uint8 and images.ndim == 4
     if not whole_set or not len(images) == len(record.asked) == len(record.found):
         raise InputError(f"{path} does not hold as many images as were asked for; move it away")
@@ -356,7 +356,7 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
 
 def read_asked(path: str | Path) -> dict[str, ConditionSet]:
     """Condition sets by the names of their images."""
-    sets = read_json(path, dict)
+    sets: dict = read_json(path, dict)
     for name, given in sets.items():
         if not isinstance(given, list):
             raise InputError(f"{path}, {name}: what is asked of an image is a list, not {given!r}")

@@ -13,13 +13,17 @@ import tyro
 from jaxtyping import UInt8
 from PIL import Image
 
-from composcope.files import whole
-from composcope.results import Row, read
+from composcope.files import whole, write_png
+from composcope.locality.measure import MAPS, locality
+from composcope.report.locality import heatmaps
+from composcope.results import Row, add_rows, where
+from composcope.results.arrays import read_arrays
+from composcope.runs import load
 from composcope.runs.config import configure
+from composcope.runs.data import images_of
 from composcope.runs.training import start
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
-from composcope.study.graph import run_command
 
 RULES = Rules(objects=(1, 1), sizes=("large",), spread=0.3, camera_jitter=0.0, lamp_jitter=0.0)
 
@@ -41,16 +45,22 @@ def main(
     num: int = 16,
 ) -> list[Row]:
     """Train, measure, and say how wide the gradients are in the middle of the image at each noise level."""
-    place, name = out / preset, "centred" if data is None else data.stem.split("_")[0]
+    place, name = out / preset, "centred" if data is None else data.stem
     side = configure("images", preset).architecture.resolution
     if data is None and not (data := place / "centred.npz").exists():
         with whole(data) as partial, open(partial, "wb") as file:
             np.savez_compressed(file, images=centred(scenes, side))
-    start(configure("images", preset, {"data": str(data), "images": images}), place / "runs" / name)
-    rows = place / "results" / f"locality-{name}.jsonl"
-    words = ("locality", str(place / "runs" / name), "--states", "noised", "--num", str(num), "--out", str(rows))
-    run_command(words, str(place / "logs" / f"locality {name}.log"))
-    return read(rows)
+    run = place / "runs" / name
+    start(configure("images", preset, {"data": str(data), "images": images}), run)
+    model = load(run)
+    shown = model.pixels.encode(images_of(model.config)(0, num)[0])
+    keep = place / "results" / f"locality-{name}"
+    rows = locality(model, num=num, states="noised", images=shown, keep=keep)
+    add_rows(keep.with_suffix(".jsonl"), rows)
+    write_png(keep / "heatmaps.png", heatmaps(read_arrays(keep / MAPS)))
+    for row in where(rows, what="locality/square", pixel=(side // 2, side // 2)):
+        print(f"sigma {row.sigma:8.3f}: the middle pixel looks {row.estimate} pixels across, of {side}")
+    return rows
 
 
 if __name__ == "__main__":

@@ -7,18 +7,23 @@ from pathlib import Path
 
 import tyro
 
-from composcope.results import Row
-from composcope.study.plan import measured
+from composcope.results import Row, where
+from composcope.study.plan import study_rows
+from composcope.study.table import BY_NAME
 
-RUNS = "color"
+RUNS = ("color",)
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
+def main(
+    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+) -> list[Row]:
     """K_max over colours, beside the disentanglement of every conditioned layer."""
-    rows = measured(preset, out, runs, num)
-    for row in rows:
-        if row.claim == "length/k_max_paper" or row.claim.startswith("features/"):
-            print(f"{row.claim:28} {row.setting} {row.value}   the paper: {row.paper}")
+    rows = study_rows(preset, out, runs, num)
+    for row in where(rows, what="length/k_max", rule="paper"):
+        paper = ", ".join(map(str, BY_NAME[str(row.run)].paper_k_max))
+        print(f"{row.run}: K_max {row.estimate}   the paper: {paper}")
+    for row in where(rows, what="features/between"):
+        print(f"mean cosine between colours {row.estimate}   {row.layer}, {row.level or 'output'}")
     return rows
 
 

@@ -7,20 +7,27 @@ from pathlib import Path
 
 import tyro
 
-from composcope.results import Row
-from composcope.study.plan import measured
+from composcope.results import Row, where
+from composcope.study.plan import study_rows
+from composcope.study.table import BY_NAME
 
-RUNS = "exp1,exp2,random,drop-one"
+RUNS = ("exp1", "random", "drop-one", "exp2")
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
-    """Both halves of Table 2: K_max, and the range of objects drawn when none is asked for."""
-    rows = measured(preset, out, runs, num)
-    told = ("length/k_max_paper", "length/none_asked")
-    table = [row for row in rows if row.claim in told and row.setting.get("snapshot") == "final"]
-    for row in table:
-        print(f"{row.run:12} {row.claim:20} {row.value}   the paper: {row.paper}")
-    return table
+def main(
+    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+) -> list[Row]:
+    """Both halves of Table 2: K_max, and the objects drawn when none is asked for."""
+    rows = where(study_rows(preset, out, runs, num), snapshot="final", intervention=None)
+    k_max = where(rows, what="length/k_max", rule="paper")
+    none_asked = where(rows, what="length/drawn", K=0)
+    for row in k_max:
+        paper = ", ".join(map(str, BY_NAME[str(row.run)].paper_k_max))
+        print(f"{row.run:12} K_max {row.estimate}   the paper: {paper}")
+    for row in none_asked:
+        paper = ", ".join(map(str, BY_NAME[str(row.run)].paper_none_asked))
+        print(f"{row.run:12} objects when none is asked for {row.estimate}   the paper: {paper}")
+    return k_max + none_asked
 
 
 if __name__ == "__main__":

@@ -9,29 +9,25 @@ from pathlib import Path
 
 import tyro
 
-from composcope.results import Row
-from composcope.study.plan import measured
+from composcope.results import Row, where
+from composcope.study.plan import study_rows
+from composcope.study.table import EFFECTS, compare
 
-RUNS = "exp2,exp2l,exp3l,exp1-one,exp2l-one,exp2l-wide,exp2l-wide-one"
-PAIRS = (  # (repaired, failing): what the intervention gains
-    ("exp2l", "exp2"),
-    ("exp2+local", "exp2"),
-    ("exp2+composed", "exp2"),
-    ("exp2l-one", "exp1-one"),
-    ("exp2l", "exp2l-wide"),  # patches as wide as the image: must fail like exp2
-    ("exp2l-one", "exp2l-wide-one"),
-)
+RUNS = ("exp2", "exp2l", "exp3", "exp3l", "exp1-one", "exp2l-one", "exp2l-wide")
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
-    """K_max of each pair, and the difference."""
-    rows = [row for row in measured(preset, out, runs, num) if row.claim == "length/k_max_paper"]
-    ours = (row for row in rows if row.setting.get("snapshot") == "final")
-    final = {row.run.partition(" within ")[0]: row for row in ours}  # at the common tolerance, where judged at both
-    for repaired, failing in PAIRS:
-        if repaired in final and failing in final:
-            pair = (final[repaired], final[failing])
-            print("   ".join(f"{row.run:12} {row.value} [{row.low:.0f}, {row.high:.0f}]" for row in pair))
+def main(
+    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+) -> list[Row]:
+    """K_max of every run and intervention; every effect between them, and on which terms they are compared."""
+    rows = where(study_rows(preset, out, runs, num), what=["length/k_max", "length/found"])
+    for row in where(rows, what="length/k_max", rule="paper", snapshot="final"):
+        means = "" if row.intervention is None else f" {row.intervention} {row.radius or ''}"
+        print(f"{row.run}{means}: K_max {row.estimate}")
+    for effect in EFFECTS:
+        if effect.above.run in runs and effect.below.run in runs:
+            found = compare(effect, rows, preset)
+            print(f"{effect.above} > {effect.below}, {effect.measurement.words}: {found.agrees}; {found.terms}")
     return rows
 
 

@@ -9,26 +9,29 @@ from pathlib import Path
 
 import tyro
 
-from composcope.report.locality import dots
-from composcope.results import Row, read
-from composcope.study.graph import run_command
-from composcope.study.plan import measured
+from composcope.files import write_png
+from composcope.report.locality import correlation, dots, scatter
+from composcope.results import Row, where
+from composcope.study.plan import study_rows
 
-RUNS = "exp1,exp2,exp3,exp2l,exp3l"
+RUNS = ("exp1", "exp2", "exp3", "exp3s", "exp2l", "exp3l")
+RULES = ("paper", "strict")
 
 
-def main(preset: str = "laptop", out: Path = Path("study"), num: int = 24, runs: str = RUNS) -> list[Row]:
+def main(
+    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+) -> list[Row]:
     """Conditional locality of every run with its interval; the scatter against the K_max gain, with its correlation."""
-    rows = measured(preset, out, runs, num)
-    for row in rows:
-        if row.claim == "locality/conditional_locality" and row.value is not None:
-            print(f"{row.run:12} {row.setting['snapshot']:7} conditional locality {row.value:.2f}")
-    results = out / preset / "results"
-    if len(dots(rows, "paper")) > 2:
-        words = ("locality", "--scatter", str(results), "--out", str(results / "locality-scatter.jsonl"))
-        run_command(words, str(out / preset / "logs" / "scatter.log"))
-        for row in read(results / "locality-scatter.jsonl"):
-            print(f"{row.claim} {row.value} [{row.low}, {row.high}] over {row.setting['dots']} models and snapshots")
+    rows = study_rows(preset, out, runs, num)
+    for row in where(rows, what="locality/conditional_locality"):
+        print(f"{row.run:12} {row.snapshot:7} conditional locality {row.estimate}")
+    for rule in RULES:
+        points = dots(rows, rule)
+        found = correlation(points)
+        if found is not None:
+            picture = out / preset / "results" / f"scatter-{rule}.png"
+            write_png(picture, scatter(points, rule))
+            print(f"rank correlation by the {rule} rule {found} over {len(points)} models and snapshots: {picture}")
     return rows
 
 

@@ -46,7 +46,7 @@ class Architecture:
                 raise InputError(f"{name} = {value}: a network needs at least 1")
         if not 0 <= self.radius <= 4 * self.grid_size:
             raise InputError(
-                f"radius = {self.radius}: patches reach from 0 to four times the grid of {self.grid_size}"
+                f"radius = {self.radius}: patches reach from 0 to 4 times {self.grid_size} cells"
             )
 
 
@@ -63,6 +63,8 @@ class Config:
     jitter: bool = False  # whether camera and lamps move from scene to scene
     view: Literal["full", "square"] = "full"  # what of the official frame the images show
     data: Text = None  # images on disk in place of scenes drawn here
+    field: Text = None  # of their metadata that holds the conditions; None: the only one
+    words: tuple[str, ...] = ()  # of a vocabulary, as found in the metadata
     threads: Number = None  # of this process; None: all there are
     init: Text = None  # the run whose weights this one begins with
 
@@ -131,7 +133,7 @@ CPU: dict[str, Any] = dict(
     log_every=100, checkpoint_every=500, sheet_every=2000, average_every=1000
 )
 CELLS = CPU | dict(sheet_every=6000)  # a sheet cell by cell takes as long as 1,500 steps
-RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
+RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std    expected
     ("smoke", "global"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke", "local"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),
     ("laptop", "global"): Recipe(256_000, 16, 1e-2, 1_600, 8_000, 0.5, 1.4, "muon", **CPU),
@@ -215,4 +217,6 @@ def difference(a: Config, b: Config) -> str | None:
 def flat(config: Config) -> dict[str, Any]:
     """All settings by name, those of the network and the training among them."""
     settings = asdict(config)
-    return settings | settings.pop("architecture") | settings.pop("recipe")
+    network = settings.pop("architecture")
+    training = settings.pop("recipe")
+    return settings | network | training

@@ -27,10 +27,10 @@ from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
 from composcope.scenes.condition import (
-    CONDITIONERS,
     LocationGrid,
     LocationList,
     SumOfParts,
+    conditioner_named,
     outside,
 )
 
@@ -38,20 +38,8 @@ SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
-    """The conditioner by its name; None when nothing is asked of the images."""
-    if config.conditioner == "none":
-        return None
-    if config.conditioner not in CONDITIONERS and ":" in config.conditioner:
-        raise InputError(
-            f"the conditioner {config.conditioner} comes from outside and is only imported when you name it: "
-            "load(..., conditioner=...) or --conditioner"
-        )
-    if config.conditioner not in CONDITIONERS:
-        names = ", ".join([*CONDITIONERS, "none"])
-        raise InputError(
-            f"there is no conditioner {config.conditioner!r}; the conditioners are {names}"
-        )
-    return CONDITIONERS[config.conditioner](config.architecture.grid_size)
+    """The conditioner of a run; None when nothing is asked of the images."""
+    return conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
 
 
 class Model(nn.Module):
@@ -85,7 +73,7 @@ class Model(nn.Module):
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         if not isinstance(sigma, Tensor) or sigma.shape != x.shape[:1]:
             raise InputError(
-                f"sigma is a tensor of {len(x)} noise levels, one for each image, not {repr(sigma)[:60]}"
+                f"sigma is a tensor of {len(x)} noise levels, one an image, not {repr(sigma)[:60]}"
             )
         return self.denoiser(x, sigma, cond)
 
@@ -101,6 +89,17 @@ class Model(nn.Module):
             "trained": self.config.objects[1],
             "labels": self.config.labels,
         }
+
+    def parse(self, asked: str) -> tuple:
+        """A condition set as on a command line; InputError for what this model cannot be asked."""
+        if self.conditioner is None:
+            if asked:
+                raise InputError(f"--asked {asked!r}: {self.name} takes no conditions")
+            return ()
+        try:
+            return self.conditioner.parse(asked)
+        except InputError as error:
+            raise InputError(f"--asked: {error}") from None
 
     def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
         return self.pixels.decode(x)
@@ -136,7 +135,8 @@ def network(config: Config, conditioner: Any) -> nn.Module:
     a, features = config.architecture, conditioner.features if conditioner else 0
     if config.net == "local" and not isinstance(conditioner, LocationGrid | LocationList):
         raise InputError(
-            f"a patch-local net needs locations, and {config.conditioner!r} has none; take grid, list or packed"
+            f"a patch-local net needs locations, and {config.conditioner!r} has none; "
+            "take grid, list or packed"
         )
     slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
     entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
@@ -183,7 +183,8 @@ def load(
                 f"{run} as it ships has no {snapshot} snapshot, only its final weights"
             )
         raise InputError(
-            f"{folder} has no {path.name}: the run has not come so far; train it on with the same command"
+            f"{folder} has no {path.name}: the run has not come so far; "
+            "train it on with the same command"
         )
     try:
         model = restored(Config.load(folder / "config.json"), load_file(path), conditioner).to(
@@ -222,6 +223,14 @@ def weights_path(folder: Path, snapshot: str) -> Path:
     )
 
 
+def named_conditioner(given: str | type[SumOfParts] | None, grid_size: int) -> SumOfParts | None:
+    """The conditioner that a caller has named."""
+    if isinstance(given, str):
+        outside(given)
+        return CONDITIONERS[given](grid_size)
+    return given.made(grid_size) if given else None
+
+
 def restored(
     config: Config, tensors: Mapping[str, Tensor], conditioner: str | type[SumOfParts] | None = None
 ) -> Model:
@@ -229,14 +238,8 @@ def restored(
         name: tensor.float() for name, tensor in tensors.items()
     }  # shipped models are kept in half precision
     pixels = Pixels(full["pixels.centre"], float(full["pixels.scale"]))
-    if isinstance(conditioner, str):
-        outside(conditioner)
-    make = (
-        CONDITIONERS[conditioner]
-        if isinstance(conditioner, str)
-        else conditioner and conditioner.made
-    )
-    model = Model(config, pixels, conditioner=make(config.architecture.grid_size) if make else None)
+    own = named_conditioner(conditioner, config.architecture.grid_size)
+    model = Model(config, pixels, conditioner=own)
     model.load_state_dict(full)
     return model.eval().requires_grad_(False)
 
@@ -257,5 +260,6 @@ def find(run: str | Path) -> Path:
         )
     names = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
     raise InputError(
-        f"there is no run {str(run)!r}; it is a run folder or one of {', '.join(names) or '(none shipped)'}"
+        f"there is no run {str(run)!r}; it is a run folder or one of "
+        f"{', '.join(names) or '(none shipped)'}"
     )
