@@ -81,7 +81,7 @@ def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) 
             label.append(f"{task.intervention.radius:g}")
             words += ["--radius", f"{task.intervention.radius:g}"]
     if task.measure == "evaluate":
-        words += ["--num", str(num or run.num), "--max", str(run.max_K), "--tolerance", f"{TOLERANCE:g}"]
+        words += ["--num", str(num or run.num), "--max", str(most_asked(run, preset)), "--tolerance", f"{TOLERANCE:g}"]
         words += ["--steps", str(steps_of(preset))]
     words += SMOKE.get(task.measure, ()) if preset == "smoke" else ()
     out = folder / "results" / ("-".join(label) + ".jsonl")
@@ -97,10 +97,14 @@ def steps_of(preset: str) -> int:
     return 4 if preset == "smoke" else STEPS
 
 
+def most_asked(run: Run, preset: str) -> int:
+    return min(run.max_K, 4) if preset == "smoke" else run.max_K
+
+
 def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
     config = run.config(preset)
     if task.measure == "evaluate":
-        return cost.evaluation_minutes(config, preset, num, run.max_K, steps_of(preset), task.intervention)
+        return cost.evaluation_minutes(config, preset, num, most_asked(run, preset), steps_of(preset), task.intervention)
     if task.measure == "locality":
         return cost.locality_minutes(config, preset)
     return cost.features_minutes(config, preset, steps_of(preset))
