@@ -16,7 +16,8 @@ class Args:
     """composcope report
 
     One page that opens anywhere, of every row and picture in results/, in the folder of a study and with the
-    shipped models; where a run was measured here, that takes the place of what ships. Two runs side by side:
+    shipped models. What was measured here takes the place of what ships of the same run, unless it is of the
+    same weights and of fewer images. Two runs side by side:
     composcope report --compare exp1 exp2
     """
 

@@ -1,6 +1,7 @@
 """What the report is made of: rows, pictures and kept arrays, those that ship and those measured here.
 
-What was measured here takes the place of what ships of the same run, told apart by coordinates alone.
+What was measured here takes the place of what ships of the same run, unless it is of the same weights and
+of fewer samples; all told apart by coordinates alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,24 +66,34 @@ def kept_arrays(folders: Sequence[Path], name: str) -> list[Kept]:
 
 
 def joined(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """Shipped rows of a run go where rows of other weights with its name were measured here; of the
-    same weights, those of a measurement that was made again go as a whole.
+    """Shipped rows of a run go where rows of other weights with its name were measured here. Of the same
+    weights the measurement of more samples counts, as a whole; of as many, the one made here.
     """
-    weights = {(row.run, row.weights) for row in own if row.weights is not None}
-    runs = {run for run, _ in weights}
-    again = {measurement(row) for row in own}
-    stays = []
-    for row in shipped:
-        other = row.run in runs and (row.run, row.weights) not in weights
-        if not other and measurement(row) not in again:
-            stays.append(row)
-    return [*stays, *own]
+    here = {(row.run, row.weights) for row in own if row.weights is not None}
+    runs = {run for run, _ in here}
+    stays = [row for row in shipped if row.run not in runs or (row.run, row.weights) in here]
+    there = samples_behind(stays)
+    ours = samples_behind(own)
+    kept = [row for row in stays if ours.get(measurement(row), -1) < there[measurement(row)]]
+    return kept + [row for row in own if ours[measurement(row)] >= there.get(measurement(row), 0)]
+
+
+def samples_behind(rows: Sequence[Row]) -> dict[tuple, int]:
+    """The most samples of each measurement; 0 of those that have none, such as claims of theory."""
+    most: dict[tuple, int] = {}
+    for row in rows:
+        most[measurement(row)] = max(most.get(measurement(row), 0), row.n or 0)
+    return most
 
 
 def measurement(row: Row) -> tuple:
-    """What one call of a measurement gives rows of, whatever its number of images or noise levels."""
-    judged = (row.intervention, row.radius, row.asked, row.rule, row.tolerance, row.states, row.claim)
-    return (row.what, row.run, row.snapshot, *judged)
+    """What one call of a measurement gives rows of, whatever its number of samples, K or noise levels;
+    claims of theory are measured one by one.
+    """
+    room, _, _ = row.what.partition("/")
+    radius = row.radius if row.intervention else None
+    model = (row.run, row.snapshot, row.intervention, radius)
+    return (row.what if row.claim else room, *model, row.asked, row.tolerance, row.states, row.contrast, row.seed)
 
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:

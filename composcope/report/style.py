@@ -24,7 +24,7 @@ nav{font-size:.95rem;border-top:1px solid var(--line);padding-top:10px}nav a{dis
 .shot figcaption{color:var(--ink);white-space:nowrap}
 .shot.blank{width:var(--w,128px);height:var(--w,128px);border:1px dashed var(--line);display:grid;place-items:center}
 .pixels{image-rendering:pixelated;display:block;--w:var(--usual);width:var(--w);height:auto}
-.over{position:relative;display:inline-block}.over svg{position:absolute;inset:0;width:100%;height:100%}
+.over{position:relative;display:block}.over svg{position:absolute;inset:0;width:100%;height:100%}
 button.zoom{all:unset;cursor:zoom-in;display:block;max-width:100%}button.zoom:focus-visible{outline:3px solid var(--link)}
 .shot button.zoom{display:inline-block;vertical-align:top}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));gap:1.2rem 2.4rem;
@@ -56,7 +56,7 @@ dialog .pixels{width:var(--large)}dialog .over svg{width:100%;height:100%}
 thead{display:none}table,tbody,tr,td{display:block;width:100%}tr{border:1px solid var(--line);border-radius:6px;
 margin:.6rem 0;padding:.3rem .6rem}td{border:0;padding:.15rem 0;display:grid;grid-template-columns:7.5rem minmax(0,1fr)}
 td.blank{display:none}td::before{content:attr(data-head);color:var(--soft);font-size:.78rem}}
-@media(max-width:720px){.one{grid-template-columns:repeat(4,minmax(0,5.3rem));gap:4px 4px;justify-content:space-between}
+@media(max-width:720px){.one{align-items:start;grid-template-columns:repeat(4,minmax(0,5.3rem));gap:4px 4px;justify-content:space-between}
 .one .who{grid-column:1/-1;margin-top:.5rem}.one .corner{display:none}.shot{font-size:.72rem}.pixels{--w:var(--small)}
 .shot.blank{--w:64px}.shot figcaption{white-space:normal}
 .facts li{grid-template-columns:3.6rem 1fr}.facts strong{font-size:1.8rem}.figures{gap:1.4rem 0}

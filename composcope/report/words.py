@@ -152,7 +152,7 @@ def headline(rows: Sequence[Row]) -> str:
     mended = found_effect(rows, MENDED, EXP2, FILLED_9).agrees
     if composes == "not measured":
         return "Whether a model composes is not measured yet."
-    models = "Of two models that differ only in their labels"
+    models = "Of a model trained with all labels and one with a single label"
     if composes == "no":
         first = f"{models}, the one with more labels composes no further than the other"
     else:
