@@ -3,13 +3,15 @@
 # The set-up happens once; both commands then work without a network.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench notebooks clean
 demo: .venv/installed
 	$(BIN)/composcope demo
 
+# Two processes, a file of tests each: on two cores nearly twice as quick.
 test: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -19,9 +21,13 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m bench
 
+# The notebooks of docs/ with new results, as after a change of the models that ship.
+notebooks: .venv/installed
+	$(BIN)/jupyter execute --inplace docs/*.ipynb
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	touch $@
 
 clean:

@@ -76,7 +76,7 @@ DEEPEST = 200  # levels of nesting that a file of ours may have
 LONGEST = 2**28  # bytes of a JSON file that is read whole
 
 
-def read_json(path: str | Path, kind: type[T]) -> T:
+def read_json(path: str | Path, kind: type[T] | Any) -> T:
     """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field checked."""
     path = Path(path)
     if path.stat().st_size > LONGEST:
@@ -84,7 +84,7 @@ def read_json(path: str | Path, kind: type[T]) -> T:
     return parse_json(path.read_bytes(), kind, str(path))
 
 
-def read_lines(path: str | Path, kind: type[T]) -> list[T]:
+def read_lines(path: str | Path, kind: type[T] | Any) -> list[T]:
     """A file of JSON lines, each an object of this type."""
     found = []
     with open(path, "rb") as file:
@@ -94,7 +94,7 @@ def read_lines(path: str | Path, kind: type[T]) -> list[T]:
     return found
 
 
-def parse_json(text: bytes | str, kind: type[T], where: str) -> T:
+def parse_json(text: bytes | str, kind: type[T] | Any, where: str) -> T:
     """JSON text as an object of this type; an InputError says where and which field is wrong."""
     raw = text.encode() if isinstance(text, str) else text
     if max(raw.count(b"["), raw.count(b"{")) > DEEPEST and deepest(raw) > DEEPEST:

@@ -72,13 +72,13 @@ def test_rows_maps_and_pictures_appear_and_a_measured_level_is_not_measured_agai
     )
 
     again = []
-    real = measure.measure
+    real = measure.level_maps
 
     def watched(*given):
         again.append(given[2])
         return real(*given)
 
-    monkeypatch.setattr(measure, "measure", watched)
+    monkeypatch.setattr(measure, "level_maps", watched)
     levels[0].unlink()
     main(asked)
     assert again == [pytest.approx(0.002)]

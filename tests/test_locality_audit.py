@@ -9,7 +9,7 @@ import torch
 from composcope.errors import InputError
 from composcope.locality import LocalConditions, audit
 from composcope.locality.audit import states_at
-from composcope.locality.contract import names
+from composcope.locality.contract import condition_names
 from composcope.results import where
 from composcope.scenes.condition import ColorCounts, LocationGrid
 
@@ -134,7 +134,7 @@ def test_a_wrapped_denoiser_is_measured_with_its_own_conditioner_and_its_rows_sa
 
 
 def test_conditions_are_called_what_people_call_them():
-    assert names([(0.65, 0.25), "red", "red", 7]) == ("0.65,0.25", "red", "red #2", "7")
+    assert condition_names([(0.65, 0.25), "red", "red", 7]) == ("0.65,0.25", "red", "red #2", "7")
 
 
 def test_a_trajectory_is_the_same_whatever_level_is_looked_at_first():

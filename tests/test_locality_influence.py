@@ -54,7 +54,7 @@ def test_a_denoiser_that_ignores_its_conditions_has_influence_zero():
 
 def test_each_image_has_its_own_set_and_seed_and_all_go_in_one_batch():
     class Slots(Blocks):
-        """Which channel-free feature a condition uses depends on the seed, as in a list of slots."""
+        """The feature that a condition uses depends on the seed, as in a list of slots."""
 
         def left_out(self, condition_set, seed=0):
             return super().left_out(condition_set).roll(seed, 1)

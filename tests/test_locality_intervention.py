@@ -210,7 +210,7 @@ def test_numbers_of_double_precision_are_taken():
 
 
 class Words:
-    """Three words without places: all that LocalConditions with Strongest needs of a conditioner."""
+    """Three words without places: all that Strongest needs of a conditioner."""
 
     features = 3
 

@@ -10,7 +10,7 @@ from composcope.errors import InputError
 from composcope.locality.jacobian import (
     chunks,
     jacobian,
-    one_hot,
+    pixel_cotangents,
     pixel_gradient,
     pixel_gradients,
     pixel_reach,
@@ -22,7 +22,7 @@ SHAPE = (2, 3, 4)  # channel, height, width
 
 
 class GaussianMixture:
-    """E[x0 | x] for x0 ~ sum_k w_k N(mean_k, cov_k), flattened images; one component is a Gaussian."""
+    """E[x0 | x] for x0 ~ sum_k w_k N(mean_k, cov_k), flattened; one component is a Gaussian."""
 
     def __init__(self, components: int):
         d, rng = 24, torch.Generator().manual_seed(3)
@@ -139,4 +139,4 @@ def test_the_memory_limit_is_kept():
 
 def test_a_pixel_outside_the_image_is_named():
     with pytest.raises(InputError, match="y=16, x=0"):
-        one_hot([(16, 0)], torch.zeros(1, 3, 16, 16))
+        pixel_cotangents([(16, 0)], torch.zeros(1, 3, 16, 16))

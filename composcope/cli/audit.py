@@ -56,9 +56,9 @@ def main(args: Args) -> None:
     check_out(args.out)
     if args.num < 1 or (args.size is not None and args.size < 1):
         raise InputError("--num and --size are at least 1")
-    denoiser = named(args.denoiser, "denoiser")
-    conditioner = None if args.conditioner is None else named(args.conditioner, "--conditioner")
-    images = clean_images(args, denoiser)
+    denoiser = object_at(args.denoiser, "denoiser")
+    conditioner = None if args.conditioner is None else object_at(args.conditioner, "--conditioner")
+    images = audited_images(args, denoiser)
     asked = None if args.asked is None else condition_sets(args.asked, len(images))
     found = audit(denoiser, images, asked, conditioner, args.sigmas or None, seed=args.seed)
     found = replace(found, about={"run": args.denoiser, **found.about})
@@ -74,7 +74,7 @@ def main(args: Args) -> None:
         sys.stdout.write(jsonl(rows))
 
 
-def named(source: str, what: str) -> Any:
+def object_at(source: str, what: str) -> Any:
     """What a file or a module calls so; the file is run because the user named it."""
     place, _, name = source.rpartition(":")
     if not place or not name:
@@ -101,7 +101,7 @@ def from_file(path: Path) -> Any:
     return module
 
 
-def clean_images(args: Args, denoiser: Any) -> Tensor:
+def audited_images(args: Args, denoiser: Any) -> Tensor:
     """At most `num` of the images, in [-1, 1]."""
     shape = getattr(denoiser, "shape", None)
     side = args.size or (shape[-1] if shape else 64)
@@ -112,7 +112,7 @@ def clean_images(args: Args, denoiser: Any) -> Tensor:
 
 def condition_sets(path: Path, count: int) -> list[tuple]:
     """One set an image; lists of two numbers in it are places."""
-    sets = read_json(path, list[list[Any]])
+    sets: list[list[Any]] = read_json(path, list[list[Any]])
     if len(sets) == 1:
         sets = sets * count
     return [tuple(tuple(c) if isinstance(c, list) else c for c in one) for one in sets]

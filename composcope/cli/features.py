@@ -14,7 +14,7 @@ import tyro
 
 from composcope.errors import InputError
 from composcope.features import features, sdxl
-from composcope.features.measure import LOOKED_AT, MATRICES
+from composcope.features.measure import GROUPS, LOOKED_AT, MATRICES
 from composcope.features.prompts import PAPER_CONCEPTS, SDXL_PROMPTS, Prompts, read_prompts
 from composcope.features.text_features import text_features
 from composcope.features.text_locality import prompt_locality, word_rows
@@ -112,7 +112,7 @@ def main(args: Args) -> None:
 Product = tuple[list[Row], Path, str]  # rows, where means and pictures are, and the table to print
 
 
-def digest(*what: Any) -> str:
+def settings_digest(*what: Any) -> str:
     """Eight characters that change with what they are made of; so other settings go to another
     folder.
     """
@@ -121,9 +121,10 @@ def digest(*what: Any) -> str:
 
 def of_run(args: Args) -> Product:
     model = load(str(args.run), args.snapshot, args.device)
-    own = digest(model.fingerprint, args.num, args.seed)
+    own = settings_digest(model.fingerprint, args.num, args.seed)
     folder = args.out.with_suffix("") / f"{model.name}-{args.snapshot}-{own}"
-    rows = features(model, args.num, args.seed, folder, device=args.device)
+    groups = min(GROUPS, args.num)
+    rows = features(model, args.num, args.seed, folder, groups, args.device)
     kept = read_arrays(folder / MATRICES)
     for level in LOOKED_AT:
         shown = figures.level_matrices(kept, level)
@@ -131,16 +132,16 @@ def of_run(args: Args) -> Product:
         picture = figures.matrices(shown, list(kept["concepts"]), title)
         write_png(folder / f"matrices-{level}.png", picture)
     write_png(folder / "profile.png", figures.profile(rows))
-    return rows, folder, figures.table(rows)
+    return rows, folder, figures.features_table(rows)
 
 
 def of_text(args: Args) -> Product:
     """A text-to-image model: features of its concepts, then places and words in its latents."""
     source = Path(sdxl.folder_of(str(args.sdxl)))
-    asked = prompts_of(args, source)
+    asked = chosen_prompts(args, source)
     model = sdxl.load(str(args.sdxl), usable(args.device), DTYPES[args.dtype])
     settings = (args.dtype, args.steps, args.locality_steps, args.guidance, args.grid, args.seed)
-    own = digest(args.prompt or asked, str(args.sdxl), *settings)
+    own = settings_digest(args.prompt or asked, str(args.sdxl), *settings)
     folder = args.out.with_suffix("") / f"{source.name}-{own}"
     rows: list[Row] = []
     if args.prompt is None:
@@ -172,11 +173,11 @@ def of_text(args: Args) -> Product:
     draw_words(folder, found, words)
     text = "\n".join([found.table(), *figures.words_found(words)])
     if rows:
-        text = f"{figures.table(rows)}\n\n{prompt}\n{text}"
+        text = f"{figures.features_table(rows)}\n\n{prompt}\n{text}"
     return [*rows, *words], folder, text
 
 
-def prompts_of(args: Args, source: Path) -> Prompts:
+def chosen_prompts(args: Args, source: Path) -> Prompts:
     if args.prompts is not None:
         return read_prompts(args.prompts)
     shipped = source / "prompts.json"

@@ -74,10 +74,10 @@ def main(args: Args) -> None:
         raise InputError("--images are to put noise on: give --states noised as well")
     model = load(args.run, args.snapshot, args.device)
     measured = intervene(model, args.intervention, args.radius) if args.intervention else model
-    keep = args.out.with_suffix("") / folder_of(args, model)
+    keep = args.out.with_suffix("") / keep_folder(args, model)
     rows = locality(
         measured,
-        parsed(model, args.asked),
+        asked_conditions(model, args.asked),
         args.noise_levels,
         args.num,
         args.states,
@@ -98,7 +98,7 @@ def main(args: Args) -> None:
         sys.stdout.write(jsonl(rows))
 
 
-def parsed(model: Model, asked: str | None) -> tuple | None:
+def asked_conditions(model: Model, asked: str | None) -> tuple | None:
     if asked is None:
         return None
     if model.conditioner is None:
@@ -106,7 +106,7 @@ def parsed(model: Model, asked: str | None) -> tuple | None:
     return model.conditioner.parse(asked)
 
 
-def folder_of(args: Args, model: Model) -> str:
+def keep_folder(args: Args, model: Model) -> str:
     """A folder of its own for everything that changes what is measured at a noise level."""
     changes = (args.asked, args.intervention, args.radius, args.num, args.seed, str(args.images))
     levels = args.noise_levels if args.states == "trajectory" else None

@@ -48,13 +48,13 @@ def parse(words: Sequence[str]) -> Args:
             Args,
             prog="composcope train",
             description=inspect.getdoc(Args),
-            default=Args(tyro.MISSING, config),
+            default=Args("", config),
             args=some,
             config=(tyro.conf.OmitArgPrefixes,),
         )
 
     plain = [word for word in words if word not in ("-h", "--help")]
-    if not plain:
+    if words and not plain:
         return parsed(configure("exp1"), words)
     named = parsed(configure("exp1"), plain)
     changed = parsed(configure(named.experiment, named.preset), plain)

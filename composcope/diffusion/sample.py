@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -245,4 +246,4 @@ def is_set(conditions: object, places: bool) -> bool:
     """Whether this can be all that is asked of one image, and is not a single word or place."""
     if not isinstance(conditions, Sequence | np.ndarray) or isinstance(conditions, str):
         return False
-    return not (places and any(np.ndim(condition) == 0 for condition in conditions))
+    return not (places and any(isinstance(condition, Real) for condition in conditions))

@@ -152,7 +152,7 @@ def load(size: int) -> tuple[Detector, About]:
     """The shipped network for images of `size` pixels a side, and what was measured of it."""
     path = MODELS / f"detector{size}.safetensors"
     with safe_open(path, "pt") as file:
-        about = parse_json(file.metadata()["about"], About, str(path))
+        about: About = parse_json(file.metadata()["about"], About, str(path))
         weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 (not a dict)
     detector = Detector(size, about.widths)
     detector.load_state_dict(weights, strict=False)

@@ -20,7 +20,7 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
-from composcope.diffusion.sample import draw
+from composcope.diffusion.sample import draw, noise, noise_levels, walk
 from composcope.errors import InputError
 from composcope.evaluation.accuracy import error_of
 from composcope.evaluation.detect import Found, detect
@@ -29,6 +29,8 @@ from composcope.evaluation.matching import Outcome, match
 from composcope.files import parse_json, read_json, whole
 from composcope.progress import bar
 from composcope.results import Estimate, Row, mean, row
+from composcope.results.samples import Record as Told
+from composcope.results.samples import Samples, write_samples
 from composcope.scenes.condition import CONDITIONERS, SumOfParts
 
 Images = UInt8[np.ndarray, "n h w 3"]
@@ -114,6 +116,9 @@ def evaluate(
                     write_answers(path, kept, source)
             answers[k] = kept
             progress.update(task, completed=num * len(answers))
+    if keep:
+        shown = samples_of(model, answers, tolerance, setting, solver, device)
+        write_samples(Path(keep) / "samples.npz", shown)
     error = known_error(conditioner, way, getattr(model, "view", "full"), tolerance, answers)
     counts = row(
         "length/evaluations",
@@ -255,6 +260,47 @@ def rewrapped(model: Denoiser, inner: Denoiser) -> Denoiser:
 
 
 # ----------------------------------------------------------------------------
+# A few of the answers, for the eye.
+
+K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
+K_WALKED = 6
+SHOWN_EACH = 4
+
+
+def samples_of(
+    model: Drawer,
+    answers: Mapping[int, Answers],
+    tolerance: float,
+    setting: Mapping[str, Any],
+    solver: str,
+    device: torch.device | str,
+) -> Samples:
+    """The first images of K = 1, 3, 6 and 9, and how the first of K = 6 came out of the noise."""
+    some = [answers[K].first(SHOWN_EACH) for K in K_SHOWN if K in answers]
+    some = some or [answers[max(answers)].first(SHOWN_EACH)]
+    asked = [conditions for one in some for conditions in one.asked]
+    found = [things for one in some for things in one.found]
+    pairs = zip(asked, found, strict=True)
+    met = [list(match(model.conditioner, *pair, tolerance).met) for pair in pairs]
+    places = [[(thing.x, thing.y) for thing in things] for things in found]
+    K = K_WALKED if K_WALKED in answers else max(answers)
+    conditions = answers[K].asked[0]
+    seed = setting["seed"] + APART * K
+    x = noise([seed], model.shape).to(device)
+    cond = model.conditioner([conditions], seed).to(device)
+    levels = noise_levels(setting["steps"]).to(device)
+    source = torch.Generator().manual_seed(seed)
+    steps = list(walk(model, x, cond, levels, solver, [source]))
+    return Samples(
+        about={**setting, "tolerance": tolerance if model.conditioner.has_places else None},
+        images=np.concatenate([one.images for one in some]),
+        record=Told([list(one) for one in asked], met, places, list(conditions)),
+        frames=np.concatenate([model.decode(step.x0.cpu()) for step in steps]),
+        sigmas=np.array([float(step.sigma) for step in steps]),
+    )
+
+
+# ----------------------------------------------------------------------------
 # Answers in files.
 
 
@@ -295,7 +341,7 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
         raise InputError(
             f"{path} does not hold the images of an evaluation ({error}); move it away"
         ) from None
-    record = parse_json(text, Record, str(path))
+    record: Record = parse_json(text, Record, str(path))
     whole_set = images.dtype == np.uint8 and images.ndim == 4
     if not whole_set or not len(images) == len(record.asked) == len(record.found):
         raise InputError(f"{path} does not hold as many images as were asked for; move it away")
@@ -310,7 +356,7 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
 
 def read_asked(path: str | Path) -> dict[str, ConditionSet]:
     """Condition sets by the names of their images."""
-    sets = read_json(path, dict)
+    sets: dict = read_json(path, dict)
     for name, given in sets.items():
         if not isinstance(given, list):
             raise InputError(f"{path}, {name}: what is asked of an image is a list, not {given!r}")

@@ -10,11 +10,8 @@ noise levels at which words matter hardly count, since x0 is small there beside 
 left out with probability 0.1, so that prompts without one are nothing new. The same command goes on where it stopped.
 """
 
-import gzip
-import importlib.util
 import json
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +21,9 @@ import tyro
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from composcope.adapters.diffusers import importable
 from composcope.diffusion import checkpoint
 from composcope.diffusion.pixels import Pixels
-from composcope.features import sdxl
 from composcope.features.words import without, words
 from composcope.files import whole, write_text
 from composcope.progress import track
@@ -39,6 +36,8 @@ PLACES = ("on the left", "in the middle", "on the right")  # thirds of the width
 SIZE, FOLD, LENGTH = 32, 2, 24  # pixels, pixels a cell, tokens
 SIGMA_REL, BATCH, RATE = 0.1, 16, 2e-3
 EVERY = 100  # steps between checkpoints
+# CLIP's bytes and those of its merges that our words need: tokens are CLIP's own, their numbers are not.
+TOKENIZER = Path(__file__).parents[1] / "models" / "text_control" / "tokenizer"
 
 
 @dataclass(frozen=True)
@@ -67,44 +66,20 @@ def spoken(said: list[str], chance: np.random.Generator) -> str:
     return without(prompt, lost) if chance.random() >= 0.1 else ""
 
 
-def vocabulary() -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """CLIP's bytes and those of its merges that our words need: tokens are CLIP's own, ids are not."""
-    from tokenizers.pre_tokenizers import ByteLevel
-
-    spec = importlib.util.find_spec("open_clip")
-    listed = gzip.decompress((Path(spec.origin).parent / "bpe_simple_vocab_16e6.txt.gz").read_bytes()).decode()
-    merges = [tuple(line.split()) for line in listed.split("\n")[1 : 49152 - 256 - 2 + 1]]
-    rank = {pair: i for i, pair in enumerate(merges)}
-    used = set()
-    for word in {*" ".join([*COLORS, *SHAPES, *PLACES, "a and"]).split()}:
-        parts = [*word[:-1], word[-1] + "</w>"]
-        while pairs := [pair for pair in pairwise(parts) if pair in rank]:
-            best = min(pairs, key=rank.__getitem__)
-            used.add(best)
-            at = next(i for i in range(len(parts)) if (parts[i], parts[i + 1]) == best)
-            parts[at : at + 2] = ["".join(best)]
-    kept = sorted(used, key=rank.__getitem__)
-    letters = sorted(ByteLevel.alphabet())
-    tokens = [
-        *letters,
-        *(f"{letter}</w>" for letter in letters),
-        *map("".join, kept),
-        "<|startoftext|>",
-        "<|endoftext|>",
-    ]
-    return {token: i for i, token in enumerate(tokens)}, kept
-
-
 def pipeline(seed: int = 0):
     """SDXL's parts, small: 1.8 M weights on three levels."""
-    sdxl.quiet()
+    importable()
     from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
-    from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
+    from transformers import (
+        CLIPTextConfig,
+        CLIPTextModel,
+        CLIPTextModelWithProjection,
+        CLIPTokenizer,
+    )
 
-    vocab, merges = vocabulary()
-    tokenizer = CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=LENGTH)
+    tokenizer = CLIPTokenizer.from_pretrained(TOKENIZER, model_max_length=LENGTH)
     text = CLIPTextConfig(
-        vocab_size=len(vocab),
+        vocab_size=len(tokenizer),
         hidden_size=64,
         intermediate_size=256,
         projection_dim=64,
@@ -184,7 +159,7 @@ def rate(step: int, steps: int) -> float:
 def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
     """A step is a function of its number and the weights before it: a stopped training ends with the same weights."""
     model = parts(pipe).train()
-    state = checkpoint.State(model, RATE, [SIGMA_REL])
+    state = checkpoint.State(model, "adam", [SIGMA_REL])
     note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
     if kept := checkpoint.latest(args.work / "checkpoints"):
         done = kept[0]

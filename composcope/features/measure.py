@@ -24,9 +24,9 @@ from composcope.features.means import (
     mean_activations,
     modulated_layers,
 )
-from composcope.features.profile import NOTHING, Concepts, Matrices
+from composcope.features.profile import NOTHING, ConceptMeans, Matrices
 from composcope.files import locked
-from composcope.locality.contract import names
+from composcope.locality.contract import condition_names
 from composcope.results import Row
 from composcope.results.arrays import write_arrays
 
@@ -76,7 +76,9 @@ def features(
     about = {**model.about, "seed": seed}
     conditioner = model.conditioner
     conditions = sorted(conditioner.ask(conditioner.most, 1, seed)[0])
-    asked = dict(zip(names(conditions), [(condition,) for condition in conditions], strict=True))
+    asked = dict(
+        zip(condition_names(conditions), [(condition,) for condition in conditions], strict=True)
+    )
     schedule = Schedule(noise_levels(STEPS), LOOKED_AT)
     means = MeansFolder(keep, {**about, "num": size * groups, "groups": groups})
 
@@ -105,7 +107,7 @@ def features(
 
     # Cosines of every layer, and of the paper's feature space.
     entries = {name: (name, "") for name in asked}
-    concepts = Concepts(means, entries, groups, size * groups, about=about)
+    concepts = ConceptMeans(means, entries, groups, size * groups, about=about)
     rows, matrices = concepts.over_layers(layers, list(LOOKED_AT), coder, ["pixel"])
     rows += concepts.feature_space(early_layers(means, layers), list(LOOKED_AT), "encoder")
     keep_matrices(keep, about, matrices, list(asked))

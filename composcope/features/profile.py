@@ -35,8 +35,8 @@ def short(layer: str) -> str:
 
 
 @dataclass(frozen=True)
-class Concepts:
-    """Concepts whose means are on disk, and the coordinates of what is measured of them.
+class ConceptMeans:
+    """ConceptMeans whose means are on disk, and the coordinates of what is measured of them.
 
     entries: by name, the file and the prefix under which a concept has its layers.
     categories: of the first entries; those beyond (composites) are in the matrices only.

@@ -20,7 +20,7 @@ from composcope.features import sdxl
 from composcope.features.capture import pooled
 from composcope.features.means import MeansFolder, Probe, Schedule, mean_activations
 from composcope.features.measure import keep_matrices, same
-from composcope.features.profile import NOTHING, Concepts
+from composcope.features.profile import NOTHING, ConceptMeans
 from composcope.features.prompts import Prompts
 from composcope.files import locked
 from composcope.results import Row
@@ -61,7 +61,7 @@ def text_features(
     attentions = tuple(f"{block}.attn2" for block in blocks)
     schedule = Schedule(model.levels(steps), {"high": 0, "mid": steps // 2, "low": steps - 1})
     texts = prompts_of(asked)
-    outputs = {"latent": same, "pixel": partial(shown, model)}
+    outputs = {"latent": same, "pixel": partial(picture_tensor, model)}
 
     def make(name: str, one: int) -> Mapping[str, Tensor]:
         prompt, tokens = texts[name]
@@ -88,7 +88,7 @@ def text_features(
 
     # Cosines of hidden states and of attention maps.
     categories = [concept.category for concept in asked.concepts]
-    hidden = Concepts(
+    hidden = ConceptMeans(
         means,
         {name: (name, "") for name in texts if name != NOTHING},
         seeds,
@@ -96,7 +96,7 @@ def text_features(
         categories,
         about={**about, "maps": "hidden"},
     )
-    attention = Concepts(
+    attention = ConceptMeans(
         means,
         token_entries(asked),
         seeds,
@@ -149,7 +149,7 @@ def trial(model: sdxl.SDXL) -> Tensor:
     return model(model.start([0], 3), torch.ones(1, device=model.device), None)
 
 
-def shown(model: sdxl.SDXL, x: X) -> Tensor:
+def picture_tensor(model: sdxl.SDXL, x: X) -> Tensor:
     """Pictures of latents, in [-1, 1]."""
     pictures = torch.from_numpy(model.decode(x)).permute(0, 3, 1, 2) / 127.5 - 1
     return pooled(pictures, PICTURE_SIDE)

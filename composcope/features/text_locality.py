@@ -20,7 +20,7 @@ from composcope.diffusion.sample import walk
 from composcope.errors import InputError
 from composcope.features.words import Words, dominant, thirds
 from composcope.locality.audit import Audit, Level
-from composcope.locality.measure import measured_levels, pixel_of
+from composcope.locality.measure import all_levels, pixel_of
 from composcope.results import Row, resampled, row
 from composcope.results import mean as sample_mean
 from composcope.results.estimate import estimate
@@ -70,7 +70,7 @@ def prompt_locality(
             return torch.stack([step.x for step in way if step.index in times])
 
         found.append(
-            measured_levels(
+            all_levels(
                 model,
                 [float(sigmas[step]) for step in times],
                 noisy,

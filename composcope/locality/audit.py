@@ -28,7 +28,7 @@ from composcope.locality.contract import (
     check_images,
     check_levels,
     cond_of,
-    names,
+    condition_names,
     places_of,
 )
 from composcope.locality.influence import influences, noised, trajectory
@@ -61,7 +61,7 @@ class Level:
     """
 
     sigma: float
-    picture: UInt8[np.ndarray, "height width 3"]  # the first sample, denoised
+    picture: UInt8[np.ndarray, "rows columns 3"]  # the first sample, denoised and decoded
     gradients: Float[np.ndarray, "sample pixel height width"]  # equation 9
     influences: Float[np.ndarray, "sample condition height width"]  # equation 10
 
@@ -89,7 +89,7 @@ class Audit:
         """
         longest = max(self.condition_sets, key=len)
         if all(tuple(asked) == tuple(longest) for asked in self.condition_sets):
-            return names(longest)
+            return condition_names(longest)
         return tuple(str(k) for k in range(len(longest)))
 
     @property
@@ -219,14 +219,14 @@ def table_of(rows: Sequence[Row]) -> str:
     columns = [what for what in TABLE if any((what, sigma) in by for sigma in sigmas)]
     lines = ["   sigma  " + "".join(f"{TABLE[what]:>24}" for what in columns)]
     for sigma in sigmas:
-        cells = [cell(by.get((what, sigma))) for what in columns]
+        cells = [table_cell(by.get((what, sigma))) for what in columns]
         lines.append(f"{sigma:8.3f}  " + "".join(f"{text:>24}" for text in cells))
     overlap = by.get(("locality/overlap", None))
     whole = by.get(("locality/conditional_locality", None))
     return "\n".join([*lines, *sentences(overlap, whole)])
 
 
-def cell(one: Row | None) -> str:
+def table_cell(one: Row | None) -> str:
     return "" if one is None or one.value is None else str(one.estimate)
 
 
@@ -279,14 +279,14 @@ def audit(
     )
     decode = decoder_of(denoiser)
     levels = [
-        measure(denoiser, x, float(sigma), spots, conditioner, asked, seed, decode=decode)
+        level_maps(denoiser, x, float(sigma), spots, conditioner, asked, seed, decode=decode)
         for x, sigma in zip(at, chosen, strict=True)
     ]
     about = {**getattr(denoiser, "about", {}), "states": states, "seed": seed}
     return Audit(tuple(levels), spots, asked, places, radius, about=about)
 
 
-def measure(
+def level_maps(
     denoiser: Denoiser,
     x: X,
     sigma: float,

@@ -17,7 +17,7 @@ STATES = ("noised", "trajectory")
 Places = Float[np.ndarray, "sample condition 2"]
 
 
-def names(condition_set: ConditionSet) -> tuple[str, ...]:
+def condition_names(condition_set: ConditionSet) -> tuple[str, ...]:
     """Conditions as people write them, a place as 0.65,0.65; the second of two alike numbered."""
     found: list[str] = []
     for condition in condition_set:

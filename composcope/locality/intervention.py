@@ -89,7 +89,7 @@ class Nearest:
         away = away.masked_fill(~asked.near(self.radius), torch.inf)
         nothing = away.new_full((1, *asked.size), torch.finfo(away.dtype).max)
         nearest = torch.cat([nothing, away]).argmin(0)
-        return blurred(one_subset(nearest, len(subsets)), self.smooth)
+        return blurred_weights(one_subset(nearest, len(subsets)), self.smooth)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Within:
         return self.different(asked)[0]
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        return blurred(one_subset(self.different(asked)[1], len(subsets)), self.smooth)
+        return blurred_weights(one_subset(self.different(asked)[1], len(subsets)), self.smooth)
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ class Strongest:
         acts = (x0[1:] - x0[:1]).norm(dim=1)
         acts = acts / acts.amax((1, 2), keepdim=True).clamp_min(torch.finfo(x0.dtype).tiny)
         strongest = torch.cat([torch.full_like(x0[:1, 0], self.share), acts]).argmax(0)
-        return blurred(one_subset(strongest, len(subsets)), self.smooth)
+        return blurred_weights(one_subset(strongest, len(subsets)), self.smooth)
 
 
 @dataclass(frozen=True)
-class Composition:
+class SummedScores:
     """No neighbourhoods: the sum of single-condition scores less (K - 1) background scores, the
     same at every pixel.
 
@@ -176,7 +176,7 @@ INTERVENTIONS: dict[str, Neighbourhoods] = {
     "annealed": Nearest(annealed_radius),
     "own": Strongest(),
     "within": Within(),
-    "composed": Composition(),
+    "composed": SummedScores(),
 }
 
 
@@ -261,7 +261,7 @@ class ComposedScores(LocalConditions):
     def __init__(
         self, denoiser: Denoiser, conditioner: SplitConditioner | None = None, rows: int = 256
     ):
-        super().__init__(denoiser, conditioner, Composition(), rows)
+        super().__init__(denoiser, conditioner, SummedScores(), rows)
 
 
 class LocalPixels(Wrapper):
@@ -341,8 +341,10 @@ def one_subset(index: Tensor, classes: int) -> Weights:
     return F.one_hot(index, classes).permute(2, 0, 1).float()
 
 
-def blurred(weights: Weights, width: float) -> Weights:
-    """Each map blurred with a Gaussian of standard deviation `width`; the sum over maps is kept."""
+def blurred_weights(weights: Weights, width: float) -> Weights:
+    """Each map blurred_weights with a Gaussian of standard deviation `width`; the sum over maps is
+    kept.
+    """
     for dim in (1, 2) if width else ():
         side = weights.shape[dim]
         apart = torch.arange(side, device=weights.device)

@@ -43,7 +43,7 @@ def pixel_gradients(
         each other.
     """
     channels, count = x.shape[1], len(pixels)
-    rows = pullback_rows(denoiser, x, sigma, cond, one_hot(pixels, x), memory)
+    rows = pullback_rows(denoiser, x, sigma, cond, pixel_cotangents(pixels, x), memory)
     same = rows.unflatten(1, (count, channels)).diagonal(
         dim1=2, dim2=3
     )  # the same c above and below, as printed
@@ -69,7 +69,7 @@ def pixel_reach(
         return jvp(lambda z: denoiser(z, at, cond), (x,), (tangent.expand_as(x),))[1]
 
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-        columns = torch.stack([column(tangent) for tangent in one_hot(pixels, x)])
+        columns = torch.stack([column(tangent) for tangent in pixel_cotangents(pixels, x)])
     same = columns.unflatten(0, (len(pixels), x.shape[1])).diagonal(dim1=1, dim2=3)
     return same.abs().sum(-1).mean(1)
 
@@ -105,10 +105,12 @@ def pullback_rows(
 def batched(
     pullback: Callable, cotangents: Tensor, batch: int
 ) -> Float[Tensor, "batch row channel h w"]:
-    """Every image gets the same cotangents: the images are independent, so one pull-back serves the
-    whole batch.
-    """
-    return vmap(pullback, out_dims=1)(cotangents[:, None].expand(-1, batch, -1, -1, -1))[0]
+    """Every image gets the same cotangents: images are independent, so one pull-back serves all."""
+    each = cotangents[:, None].expand(-1, batch, -1, -1, -1)
+    try:
+        return vmap(pullback, out_dims=1)(each)[0]
+    except RuntimeError:  # of a layer that vmap cannot batch: one cotangent at a time
+        return torch.stack([pullback(one)[0] for one in each], dim=1)
 
 
 def chunks(
@@ -148,7 +150,7 @@ def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
     return saved(2) - saved(1)
 
 
-def one_hot(pixels: Sequence[Pixel], x: X) -> Float[Tensor, "row channel h w"]:
+def pixel_cotangents(pixels: Sequence[Pixel], x: X) -> Float[Tensor, "row channel h w"]:
     """One image a (pixel, channel), channels running fastest: 1 there, 0 elsewhere."""
     _, channels, height, width = x.shape
     rows = x.new_zeros(len(pixels), channels, channels, height, width)

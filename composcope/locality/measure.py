@@ -20,13 +20,13 @@ from torch import Tensor
 from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, Drawer, X
 from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
-from composcope.locality.audit import Audit, Level, decoder_of, measure, states_at
+from composcope.locality.audit import Audit, Level, decoder_of, level_maps, states_at
 from composcope.locality.contract import (
     check_conditions,
     check_images,
     check_levels,
     cond_of,
-    names,
+    condition_names,
     places_of,
 )
 from composcope.locality.jacobian import Pixel
@@ -77,14 +77,14 @@ def locality(
     places = places_of(sets, conditioner)
     spots = tuple(pixels) if pixels is not None else pixels_at(places, model.shape[1:])
     about = {**model.about, "states": states, "seed": seed, "asked": way}
-    noised_images = digest(clean) if states == "noised" else None
+    noised_images = images_digest(clean) if states == "noised" else None
     about["setting"] = setting_of(way, sets[0], levels, noised_images)
 
     def noisy() -> Float[Tensor, "levels batch channel height width"]:
         cond = cond_of(conditioner, sets, clean, seed)
         return states_at(model, clean, sigmas, cond, states, seed)
 
-    found = measured_levels(
+    found = all_levels(
         model,
         sigmas,
         noisy,
@@ -125,7 +125,7 @@ def setting_of(
     """What else tells this measurement from the usual one, in words."""
     words = []
     if way == "given":
-        words.append("asked for " + " ".join(names(asked)))
+        words.append("asked for " + " ".join(condition_names(asked)))
     if levels != LEVELS:
         words.append(f"{levels} noise levels")
     if noised_images is not None:
@@ -150,7 +150,7 @@ def pixel_of(place: Sequence[float], size: Sequence[int]) -> Pixel:
     return min(int(v * height), height - 1), min(int(u * width), width - 1)
 
 
-def digest(images: X) -> str:
+def images_digest(images: X) -> str:
     """Eight characters that change with the images."""
     return hashlib.sha256(images.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
 
@@ -168,12 +168,12 @@ def origin_of(
         "levels": levels if about["states"] == "trajectory" else None,
         "num": len(clean),
         "shape": list(clean.shape[1:]),
-        "conditions": list(names(sets[0])),
+        "conditions": list(condition_names(sets[0])),
         "pixels": [list(pixel) for pixel in spots],
     }
 
 
-def measured_levels(
+def all_levels(
     denoiser: Denoiser,
     sigmas: Sequence[float] | Tensor,
     noisy: Callable[[], Float[Tensor, "levels batch channel height width"]],
@@ -205,7 +205,7 @@ def measured_levels(
         if states is None:
             states = noisy()
         spots = pixels if gradients_at is None or index in gradients_at else ()
-        level = measure(
+        level = level_maps(
             denoiser, states[index], sigma, spots, conditioner, condition_sets, seed, memory, decode
         )
         if path is not None:

@@ -74,12 +74,12 @@ def profile(rows: Sequence[Row]) -> Figure:
                 panel.axhline(float(row.value), color="gray", ls=style, lw=1, label=row.layer)
         label = name if name == "ratio" else f"mean cosine, {name}"
         panel.set(xlabel="layer, input to output", ylabel=label)
-        bound(panel, own)
+        keep_to_values(panel, own)
         panel.legend(fontsize=7, frameon=False, title="noise", title_fontsize=7)
     return figure
 
 
-def bound(panel: Axes, rows: Sequence[Row]) -> None:
+def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
     """Keep to the values; an interval of a ratio may run off where its denominator crosses zero."""
     values = np.array([float(row.value) for row in rows if row.value is not None] or [0.0])
     room = 0.25 * (np.ptp(values) or 1.0)
@@ -128,7 +128,7 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def table(rows: Sequence[Row]) -> str:
+def features_table(rows: Sequence[Row]) -> str:
     """What was found, a line a part of the network or output space and noise level, then what words
     do.
     """
@@ -144,7 +144,7 @@ def table(rows: Sequence[Row]) -> str:
         if name == "feature_space_within":
             by.setdefault((row.maps or "", row.layer, row.level or ""), {})["within"] = row
     for (maps, layer, level), own in by.items():
-        cells = [number(own.get(name)) for name in shown]
+        cells = [estimate_text(own.get(name)) for name in shown]
         lines.append(
             f"{f'{layer} {maps}':<28}{level:<7}" + "".join(f"{text:>24}" for text in cells)
         )
@@ -166,10 +166,10 @@ def words_found(rows: Sequence[Row]) -> list[str]:
     thirds = where(rows, what="features/share_in_third")
     highest = max((row.sigma or 0.0 for row in thirds), default=0.0)
     for row in where(thirds, sigma=highest):
-        words = f"{number(row)} of its influence in the third that its clause names"
+        words = f"{estimate_text(row)} of its influence in the third that its clause names"
         lines.append(f'"{row.condition}": {words}, chance 0.33')
     return lines
 
 
-def number(row: Row | None) -> str:
+def estimate_text(row: Row | None) -> str:
     return "" if row is None or row.value is None else str(row.estimate)

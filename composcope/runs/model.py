@@ -31,6 +31,7 @@ from composcope.scenes.condition import (
     LocationGrid,
     LocationList,
     SumOfParts,
+    conditioner_named,
     outside,
 )
 
@@ -38,20 +39,8 @@ SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
-    """The conditioner by its name; None when nothing is asked of the images."""
-    if config.conditioner == "none":
-        return None
-    if config.conditioner not in CONDITIONERS and ":" in config.conditioner:
-        raise InputError(
-            f"the conditioner {config.conditioner} comes from outside and is imported only when "
-            "you name it: load(..., conditioner=...) or --conditioner"
-        )
-    if config.conditioner not in CONDITIONERS:
-        names = ", ".join([*CONDITIONERS, "none"])
-        raise InputError(
-            f"there is no conditioner {config.conditioner!r}; the conditioners are {names}"
-        )
-    return CONDITIONERS[config.conditioner](config.architecture.grid_size)
+    """The conditioner of a run; None when nothing is asked of the images."""
+    return conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
 
 
 class Model(nn.Module):
@@ -101,6 +90,17 @@ class Model(nn.Module):
             "trained": self.config.objects[1],
             "labels": self.config.labels,
         }
+
+    def parse(self, asked: str) -> tuple:
+        """A condition set as on a command line; InputError for what this model cannot be asked."""
+        if self.conditioner is None:
+            if asked:
+                raise InputError(f"--asked {asked!r}: {self.name} takes no conditions")
+            return ()
+        try:
+            return self.conditioner.parse(asked)
+        except InputError as error:
+            raise InputError(f"--asked: {error}") from None
 
     def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
         return self.pixels.decode(x)
@@ -159,6 +159,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
+        waves=a.waves,
         gate=a.gate,
         slots=slots if slots and conditioner.shared else 1,
     )

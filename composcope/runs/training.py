@@ -27,7 +27,7 @@ from composcope.errors import InputError
 from composcope.files import locked, write_png, write_text
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, difference
-from composcope.runs.data import Images, examples_of, images_of, measured
+from composcope.runs.data import Images, complete, examples_of, images_of, measured
 from composcope.runs.model import SHIPPED, Model, find, load, weights_path
 
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
@@ -38,6 +38,7 @@ Sheet = Callable[[np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Ima
 
 def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device: str | None = None) -> None:
     """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes."""
+    config = complete(config)
     folder, rank = Path(folder), int(os.environ.get("RANK", 0))
     device = device or (f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu")
     if device.startswith("cuda"):

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 from PIL import Image
 
 from composcope import __version__, progress
@@ -45,6 +43,8 @@ class Job:
             raise InputError(f"the number of images is at least 1, not {self.num}")
         if self.format not in WRITERS:
             raise InputError(f"there is no format {self.format!r}; the formats are {', '.join(WRITERS)}")
+        if self.format == "parquet":
+            parquet()
         shape_of(self.size)
 
 
@@ -169,6 +169,7 @@ def write_tar(of: Iterator[Example], file: Path) -> None:
 
 def write_parquet(of: Iterator[Example], file: Path) -> None:
     """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene` (the JSON)."""
+    pyarrow = parquet()
     rows = [
         {
             "index": example.index,
@@ -178,6 +179,16 @@ def write_parquet(of: Iterator[Example], file: Path) -> None:
         for example in of
     ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file, compression="none")
+
+
+def parquet() -> Any:
+    """pyarrow, which reads and writes Parquet; it is large, and so an extra."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError("Parquet needs pyarrow: pip install 'composcope[parquet]'") from None
+    return pyarrow
 
 
 WRITERS: dict[str, Callable[[Job, Path, Tick], None]] = {

@@ -1,0 +1,42 @@
+"""The one reader of pictures: PNG and JPEG, of a size that can be meant, and nothing else."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image
+
+from composcope.errors import InputError
+
+FORMATS = ("PNG", "JPEG")
+MOST = 2**26  # pixels: 8192 x 8192
+
+
+def read_picture(source: str | Path | bytes) -> UInt8[np.ndarray, "height width 3"]:
+    """The colours of a picture, a file or its bytes."""
+    with opened(source) as picture:
+        return np.array(picture.convert("RGB"))
+
+
+def picture_size(source: str | Path | bytes) -> tuple[int, int]:
+    """(width, height) of a picture, without reading its pixels."""
+    with opened(source) as picture:
+        return picture.size
+
+
+@contextmanager
+def opened(source: str | Path | bytes) -> Iterator[Image.Image]:
+    name = "the picture" if isinstance(source, bytes) else str(source)
+    content = io.BytesIO(source) if isinstance(source, bytes) else source
+    try:
+        with Image.open(content, formats=FORMATS) as picture:
+            if picture.width * picture.height > MOST:
+                raise InputError(f"{name} has {picture.width} x {picture.height} pixels: too many")
+            yield picture
+    except InputError:
+        raise
+    except Exception as error:  # damaged bytes can make a decoder raise anything
+        raise InputError(f"{name} is neither a PNG nor a JPEG ({error})") from None
