@@ -17,10 +17,16 @@ SHOWN_EACH = 2  # images for each K
 def recorded(material: Material, sides: Sequence[Side]) -> str:
     """HTML to be embedded; "" where nothing is kept."""
     samples = {side: found for side in sides if (found := material.samples_of(side))}
-    maps = {side: found for side in sides if (found := material.maps_of(side)) and len(found["places"])}
+    maps = {
+        side: found for side in sides if (found := material.maps_of(side)) and len(found["places"])
+    }
     squares = {side: of_side(material.rows, side, "locality/square") for side in maps}
     seen = [looked(name(side), kept, squares[side]) for side, kept in maps.items()]
-    alike = [one for one in seen if (len(one.sigmas), one.pixels) == (len(seen[0].sigmas), seen[0].pixels)]
+    alike = [
+        one
+        for one in seen
+        if (len(one.sigmas), one.pixels) == (len(seen[0].sigmas), seen[0].pixels)
+    ]
     return recording(drawn(samples), alike)
 
 
@@ -54,7 +60,12 @@ def looked(title: str, kept: Mapping[str, np.ndarray], squares: Sequence[Row]) -
         kept["pictures"],
         pixels,
         kept["gradients"].astype(float),
-        np.array([[int(sides.get((round(float(s), 4), p), 0) or 0) for p in pixels] for s in kept["sigmas"]]),
+        np.array(
+            [
+                [int(sides.get((round(float(s), 4), p), 0) or 0) for p in pixels]
+                for s in kept["sigmas"]
+            ]
+        ),
         kept["influences"][:, :, rows, columns].transpose(0, 2, 1).astype(float),
         kept["places"].tolist(),
     )
