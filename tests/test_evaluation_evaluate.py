@@ -131,7 +131,7 @@ def test_what_is_kept_is_never_drawn_again_and_more_can_be_added(tmp_path):
         len(found) for found in answers.found
     ] == [2, 2, 2]
     calls = drawer.calls
-    again = evaluate(drawer, K=(0, 2), num=3, steps=2, keep=tmp_path, tolerance=0.05)
+    again = evaluate(drawer, K=(0, 2), num=3, steps=2, keep=tmp_path, tolerance=1 / 16)
     assert drawer.calls == calls + 1  # the one that counts evaluations
     assert numbers(first, "found") == numbers(again, "found")
     evaluate(drawer, K=(0, 2), num=4, steps=2, keep=tmp_path)

@@ -1,4 +1,5 @@
-"""Every experiment's own `main`, and the study behind it, at smoke size: a tiny run of the real thing."""
+"""Every experiment's own `main`, and the study behind it, at smoke size: a tiny run of the real
+thing."""
 
 from pathlib import Path
 
@@ -27,7 +28,8 @@ RUNS = ["exp1", "exp2", "drop-one", "exp2l-wide", "color"]
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory) -> Path:
-    """The study of these runs, as `composcope reproduce --preset smoke` makes it: every experiment finds its runs done."""
+    """The study of these runs, as `composcope reproduce --preset smoke` makes it: every experiment
+    finds its runs done."""
     folder = tmp_path_factory.mktemp("study")
     reproduce.main(reproduce.Args(preset="smoke", num=2, only=",".join(RUNS), out=folder))
     return folder
@@ -40,7 +42,9 @@ def measured(rows) -> set[str]:
 def test_reproduce_does_every_node_once(out, capsys):
     nodes, done = plan("smoke", out / "smoke", RUNS, num=2), out / "smoke" / "done"
     assert {path.stem for path in done.iterdir()} == {node.name for node in nodes}
-    k_max = where(gather([out / "smoke" / "results"]), what="length/k_max", rule="paper", snapshot="final")
+    k_max = where(
+        gather([out / "smoke" / "results"]), what="length/k_max", rule="paper", snapshot="final"
+    )
     assert {row.run for row in k_max} == set(RUNS)
     assert {row.max_K for row in k_max} == {4}
     assert {row.tolerance for row in k_max if row.run != "color"} == {0.1}
@@ -54,7 +58,10 @@ def test_length_generalization(out, capsys):
     rows = length_generalization.main("smoke", out, num=2, runs=("exp1", "exp2"))
     assert "the paper: 9 (v1), 7 (v3)" in capsys.readouterr().out
     assert {row.snapshot for row in rows} == {"early", "middle", "final"}
-    assert {row.asked for row in where(rows, what="length/k_max", run="exp1")} == {"paper", "random"}
+    assert {row.asked for row in where(rows, what="length/k_max", run="exp1")} == {
+        "paper",
+        "random",
+    }
     assert (out / "smoke" / "results" / "exact.png").exists()
     with Image.open(out / "smoke" / "results" / "figure-1.png") as figure:
         assert figure.width > 5 * figure.height  # two runs, three images for each of four K
@@ -71,10 +78,16 @@ def test_score_locality_does_nothing_twice(out, capsys):
 
 def test_local_intervention(out, capsys):
     rows = local_intervention.main("smoke", out, num=2, runs=("exp2",))
-    found = {(row.intervention, row.radius) for row in where(rows, what="length/k_max") if row.intervention}
+    found = {
+        (row.intervention, row.radius)
+        for row in where(rows, what="length/k_max")
+        if row.intervention
+    }
     assert {name for name, _ in found} == {one.name for one in INTERVENTIONS}
     assert {radius for name, radius in found if name == "local"} == {0.125, 0.1875, 0.275}
-    assert "places filled of 6 asked" in capsys.readouterr().out  # exp2 with local conditions beside exp2
+    assert (
+        "places filled of 6 asked" in capsys.readouterr().out
+    )  # exp2 with local conditions beside exp2
 
 
 def test_label_policies(out):
@@ -85,30 +98,39 @@ def test_label_policies(out):
 
 def test_color_features(out):
     rows = color_features.main("smoke", out, num=2, runs=("color",))
-    assert "length/k_max" in measured(rows) and any(what.startswith("features/") for what in measured(rows))
+    assert "length/k_max" in measured(rows) and any(
+        what.startswith("features/") for what in measured(rows)
+    )
     assert {row.asked for row in where(rows, what="length/k_max")} == {"random"}
 
 
 def test_centred_subject(out):
     pictures = centred_subject.centred(8, 32).astype(float)
     spread = np.abs(pictures - pictures[:, :1, :1]).mean((0, 3))  # how far from the ground's colour
-    assert spread[10:22, 10:22].mean() > 3 * spread[:, [0, 1, 30, 31]].mean()  # the subject is in the middle
+    assert (
+        spread[10:22, 10:22].mean() > 3 * spread[:, [0, 1, 30, 31]].mean()
+    )  # the subject is in the middle
     rows = centred_subject.main("smoke", out, images=160, scenes=32, num=2)
     sides = [row.value for row in where(rows, what="locality/square", states="noised")]
     assert sides and all(1 <= side <= 31 for side in sides)
 
 
 def test_score_machines(tmp_path):
-    """With 600 training scenes already: nothing for nothing, and more places filled by the local conditional one."""
+    """With 600 training scenes already: nothing for nothing, and more places filled by the local
+    conditional one."""
     out = tmp_path / "rows.jsonl"
     rows = score_machines.main(scenes=600, num=3, most=5, steps=6, out=out)
     found = {(row.run, row.K): row.value for row in where(rows, what="length/found")}
     assert found["local conditional machine", 0] == 0
     assert found["ideal machine", 5] <= 3 < found["local conditional machine", 5]
-    assert found["ideal one-label machine", 5] < 2 < found["local one-label machine", 5]  # section E.3
+    assert (
+        found["ideal one-label machine", 5] < 2 < found["local one-label machine", 5]
+    )  # section E.3
     assert len(where(rows, what="length/k_max")) == 2 * 5 and read_rows(out) == rows
     drawn = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("K*.npz")}
-    again = score_machines.main(scenes=600, num=3, most=5, steps=6, out=out)  # judged again, not drawn again
+    again = score_machines.main(
+        scenes=600, num=3, most=5, steps=6, out=out
+    )  # judged again, not drawn again
     assert [(row.key, row.value) for row in again] == [(row.key, row.value) for row in rows]
     assert {path: path.stat().st_mtime_ns for path in drawn} == drawn and len(drawn) == 6 * 5
     assert (tmp_path / "rows" / "exact.png").exists()

@@ -1,4 +1,5 @@
-"""The scheduler does every node once, in order, goes on after a stop, and a failure stops only what depends on it."""
+"""The scheduler does every node once, in order, goes on after a stop, and a failure stops only what
+depends on it."""
 
 import sys
 import time
@@ -13,7 +14,12 @@ from composcope.study.graph import Node, Study, cluster_starter
 from composcope.study.plan import plan, training
 from composcope.study.table import RUNS
 
-GRAPH = [Node("a", ("A",)), Node("b", ("B",), needs=("a",)), Node("c", ("C",)), Node("d", ("D",), needs=("b", "c"))]
+GRAPH = [
+    Node("a", ("A",)),
+    Node("b", ("B",), needs=("a",)),
+    Node("c", ("C",)),
+    Node("d", ("D",), needs=("b", "c")),
+]
 
 
 class Fake:
@@ -38,7 +44,9 @@ def recorder(started: list[str], failing: tuple[str, ...] = ()):
 
 
 def test_the_time_left_is_that_of_the_longest_chain_or_of_all_the_work(tmp_path):
-    study = Study([replace(node, minutes=4) for node in GRAPH], tmp_path)  # a -> b -> d is the longest chain
+    study = Study(
+        [replace(node, minutes=4) for node in GRAPH], tmp_path
+    )  # a -> b -> d is the longest chain
     assert (study.minutes_left(1), study.minutes_left(2)) == (16, 12)
     study.running["a"] = (None, time.monotonic() - 60)
     assert study.minutes_left(2) == pytest.approx(11, abs=0.01)
@@ -56,7 +64,9 @@ def test_every_node_runs_once_after_what_it_needs(tmp_path):
 def test_another_command_under_the_same_name_is_not_done_yet(tmp_path):
     started: list[str] = []
     for num in ("24", "64", "64"):
-        Study([Node("evaluate", ("evaluate", "exp1", "--num", num))], tmp_path).run(recorder(started), pause=0)
+        Study([Node("evaluate", ("evaluate", "exp1", "--num", num))], tmp_path).run(
+            recorder(started), pause=0
+        )
     assert started == ["evaluate", "evaluate"]
 
 
@@ -73,7 +83,11 @@ def test_no_more_than_jobs_at_a_time(tmp_path):
 
 def test_a_failure_keeps_the_rest_going_and_is_tried_again(tmp_path):
     started: list[str] = []
-    assert Study(GRAPH, tmp_path).run(recorder(started, failing=("a",)), jobs=2, pause=0) == ["a", "b", "d"]
+    assert Study(GRAPH, tmp_path).run(recorder(started, failing=("a",)), jobs=2, pause=0) == [
+        "a",
+        "b",
+        "d",
+    ]
     assert sorted(started) == ["a", "c"]
     assert Study(GRAPH, tmp_path).run(recorder(started), jobs=2, pause=0) == []
     assert sorted(started) == ["a", "a", "b", "c", "d"]
@@ -94,19 +108,26 @@ def test_the_plan_is_closed_and_writes_each_file_once(tmp_path, preset):
     outs = [node.command[node.command.index("--out") + 1] for node in nodes]
     assert len(set(outs)) == len(outs)
     assert {need for node in nodes for need in node.needs} <= {node.name for node in nodes}
-    assert {f"train {run.name}" for run in RUNS if not run.optional} <= {node.name for node in nodes}
-    assert plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"  # an optional one, when it is named
+    assert {f"train {run.name}" for run in RUNS if not run.optional} <= {
+        node.name for node in nodes
+    }
+    assert (
+        plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"
+    )  # an optional one, when it is named
 
 
 @pytest.mark.parametrize("preset", ["smoke", "laptop"])
 def test_a_training_command_makes_the_config_of_the_table(tmp_path, preset):
-    """What the plan asks of `composcope train` is the Config that the report reads from the table."""
+    """What the plan asks of `composcope train` is the Config that the report reads from the
+    table."""
     for run in RUNS:
         name, *words = training(run, preset, tmp_path, seed=0).command
         assert name == "train" and parse(words).config == run.config(preset)
 
 
-@pytest.mark.parametrize(("call", "word"), [(("smoke", ".", ["exp9"]), "exp9"), (("huge", "."), "huge")])
+@pytest.mark.parametrize(
+    ("call", "word"), [(("smoke", ".", ["exp9"]), "exp9"), (("huge", "."), "huge")]
+)
 def test_unknown_names_are_told(call, word):
     with pytest.raises(InputError, match=word):
         plan(*call)
@@ -115,7 +136,11 @@ def test_unknown_names_are_told(call, word):
 def test_dry_run_prints_the_plan(capsys, tmp_path, monkeypatch):
     from composcope.cli import main
 
-    monkeypatch.setattr(sys, "argv", ["composcope", "reproduce", "--dry-run", "--only", "exp1", "--out", str(tmp_path)])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["composcope", "reproduce", "--dry-run", "--only", "exp1", "--out", str(tmp_path)],
+    )
     main()
     assert "train exp1" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []

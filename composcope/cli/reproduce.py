@@ -17,14 +17,15 @@ from composcope.study.plan import plan
 class Args:
     """composcope reproduce --preset laptop --only exp1,exp2l
 
-    Every table and figure of the paper: train, evaluate, measure, report. Done once each; the same command goes on
-    where it was stopped. --dry-run prints the plan and its cost.
+    Every table and figure of the paper: train, evaluate, measure, report. Done once each; the same
+    command goes on where it was stopped. --dry-run prints the plan and its cost.
     """
 
     preset: str = "laptop"
     """smoke, laptop, small or paper: the size of everything"""
     only: str | None = None
-    """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not given"""
+    """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not
+    given"""
     executor: Literal["local", "slurm"] = "local"
     """local: processes of this machine; slurm: through submitit (extra 'cluster')"""
     jobs: int = 2
@@ -53,9 +54,13 @@ def main(args: Args) -> None:
     failed = study.run(start, args.jobs)
     if failed:
         raise InputError(
-            f"{len(failed)} of {len(nodes)} nodes did not end well ({failed[0]} first): see {study.log(failed[0])}"
+            f"{len(failed)} of {len(nodes)} nodes did not end well ({failed[0]} first): "
+            f"see {study.log(failed[0])}"
         )
-    print(f"{len(nodes)} nodes done; rows in {folder / 'results'}; composcope report --study {folder} makes the page")
+    print(
+        f"{len(nodes)} nodes done; rows in {folder / 'results'}; "
+        f"composcope report --study {folder} makes the page"
+    )
 
 
 def show(nodes: list[Node], study: Study, args: Args) -> None:
@@ -68,6 +73,6 @@ def show(nodes: list[Node], study: Study, args: Args) -> None:
     left = [study.minutes_of(node.name) for node in nodes]
     hours = study.minutes_left(args.jobs) / 60
     print(
-        f"{len(nodes)} nodes; {sum(left) / 60:,.1f} hours of {cost.hardware(args.preset)} are left, "
-        f"{hours:,.1f} hours with {args.jobs} at a time"
+        f"{len(nodes)} nodes; {sum(left) / 60:,.1f} hours of {cost.hardware(args.preset)} "
+        f"are left, {hours:,.1f} hours with {args.jobs} at a time"
     )

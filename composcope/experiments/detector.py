@@ -1,7 +1,7 @@
 """Make the detector: endless scenes of 0 to 12 objects in both views, spoiled the way drawn images
 are.
 
-python -m experiments.detector --size 64 --out runs/detector64
+python -m composcope.experiments.detector --size 64 --out runs/detector64
 
 loss = -mean over objects of [ (1-p)^2 log p at a centre, (1-y)^4 p^2 log(1-p) elsewhere ]
 

@@ -27,6 +27,7 @@ from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
 from composcope.scenes.condition import (
+    CONDITIONERS,
     LocationGrid,
     LocationList,
     SumOfParts,
@@ -158,6 +159,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
+        waves=a.waves,
         gate=a.gate,
         slots=slots if slots and conditioner.shared else 1,
     )
