@@ -11,7 +11,9 @@ from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED
 from composcope.study.table import LOCAL
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 SCREENS = {390: 844, 1280: 800, 1920: 1080}
 
@@ -50,7 +52,10 @@ def path(tmp_path_factory):
     found = material(SHIPPED, [])
     models = (("exp1", None), ("exp2", None), ("exp2", LOCAL.name), ("exp2l", None))
     shown = [samples_of(*model) for model in models]
-    text = page(Material(found.rows, shown, found.maps, found.matrices, found.toys), compare=["exp1", "exp2"])
+    text = page(
+        Material(found.rows, shown, found.maps, found.matrices, found.toys),
+        compare=["exp1", "exp2"],
+    )
     assert len(text.encode()) < 8e6
     path = tmp_path_factory.mktemp("page") / "index.html"
     path.write_text(text)
@@ -68,7 +73,9 @@ def browser():
 
 
 def shown(browser, path, width, scheme="light", **more):
-    tab = browser.new_page(viewport={"width": width, "height": SCREENS[width]}, color_scheme=scheme, **more)
+    tab = browser.new_page(
+        viewport={"width": width, "height": SCREENS[width]}, color_scheme=scheme, **more
+    )
     tab.set_default_timeout(0)
     tab.goto(path.as_uri())
     return tab
@@ -86,10 +93,23 @@ def test_nothing_is_cut(browser, path, width):
 def test_the_first_screen(browser, path):
     """At 1280 x 800 without scrolling: title, sentence, all of Figure 1 with its counts, three facts."""
     tab = shown(browser, path, 1280)
-    for what, count in (("h1", 1), (".lead", 1), (".one .shot", 16), (".one .shot figcaption", 16), (".facts li", 3)):
-        boxes = [one.bounding_box() for one in tab.locator("main > " + what if what == "h1" else f".first {what}, main > {what}").all()]
+    for what, count in (
+        ("h1", 1),
+        (".lead", 1),
+        (".one .shot", 16),
+        (".one .shot figcaption", 16),
+        (".facts li", 3),
+    ):
+        boxes = [
+            one.bounding_box()
+            for one in tab.locator(
+                "main > " + what if what == "h1" else f".first {what}, main > {what}"
+            ).all()
+        ]
         assert len(boxes) == count, what
-        assert all(box["y"] + box["height"] <= 800 and box["x"] + box["width"] <= 1280 for box in boxes), what
+        assert all(
+            box["y"] + box["height"] <= 800 and box["x"] + box["width"] <= 1280 for box in boxes
+        ), what
     tab.close()
 
 
@@ -97,7 +117,9 @@ def test_the_first_screen(browser, path):
 def test_pictures_are_whole_multiples_of_their_pixels(browser, path, width):
     tab = shown(browser, path, width)
     drawn = tab.evaluate(PIXELS)
-    assert drawn and all(scale >= 1 and scale == int(scale) and how == "pixelated" for scale, how in drawn)
+    assert drawn and all(
+        scale >= 1 and scale == int(scale) and how == "pixelated" for scale, how in drawn
+    )
     tab.close()
 
 

@@ -18,7 +18,14 @@ from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.study.table import LOCAL
 
-MODEL = {"snapshot": "final", "trained": 3, "asked": "paper", "steps": 12, "seed": 0, "images": 1000}
+MODEL = {
+    "snapshot": "final",
+    "trained": 3,
+    "asked": "paper",
+    "steps": 12,
+    "seed": 0,
+    "images": 1000,
+}
 ENDS = {"low": 1.0, "high": 9.0, "n": 48}
 
 
@@ -32,7 +39,9 @@ def samples_of(run, met=(True, False), side=16, **about):
     places = [(0.25, 0.25), (0.75, 0.75), (0.5, 0.5)]
     images = np.full((2, side, side, 3), 90, np.uint8)
     record = Record([places[:1], places], [[True], [*met, True]], [[(0.2, 0.2)], places], places)
-    return Samples({"run": run, "snapshot": "final", **about}, images, record, images, np.array([80.0, 0.0]))
+    return Samples(
+        {"run": run, "snapshot": "final", **about}, images, record, images, np.array([80.0, 0.0])
+    )
 
 
 class Checker(HTMLParser):
@@ -55,7 +64,12 @@ class Checker(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text():
-    rows = [*rows_of("exp1", 8.0), *rows_of("exp2", 2.0), *rows_of("mine", 5.0), *rows_of("<other>", 6.0)]
+    rows = [
+        *rows_of("exp1", 8.0),
+        *rows_of("exp2", 2.0),
+        *rows_of("mine", 5.0),
+        *rows_of("<other>", 6.0),
+    ]
     mended = rows_of("exp2", 7.0, intervention=LOCAL.name, radius=LOCAL.radius)
     shown = [samples_of("exp1"), samples_of("exp2", (False, False)), samples_of("mine")]
     return page(Material([*rows, *mended], shown), compare=["mine", "<other>"])
@@ -65,7 +79,12 @@ def test_the_page_is_well_formed_and_from_nowhere_else(text):
     checker = Checker()
     checker.feed(text)
     assert not checker.open
-    addresses = [attrs[name] for _, attrs in checker.tags for name in ("src", "href", "xlink:href") if attrs.get(name)]
+    addresses = [
+        attrs[name]
+        for _, attrs in checker.tags
+        for name in ("src", "href", "xlink:href")
+        if attrs.get(name)
+    ]
     assert addresses and all(address.startswith(("#", "data:image/")) for address in addresses)
     assert "<other>" not in text
     ids = [attrs["id"] for _, attrs in checker.tags if "id" in attrs]
@@ -93,7 +112,10 @@ def test_figure_1_counts_what_is_there(text):
 
 
 def test_a_question_a_section(text):
-    assert re.findall("<section id=([a-z]+)>", text) == ["compared", *(section.name for section in SECTIONS)]
+    assert re.findall("<section id=([a-z]+)>", text) == [
+        "compared",
+        *(section.name for section in SECTIONS),
+    ]
     assert "mine beside &lt;other&gt;" in text and "&lt;other&gt;, intervals overlap" in text
 
 
@@ -111,7 +133,9 @@ def test_material_is_found_whatever_its_folders_are_called(tmp_path):
     assert len(found.rows) == 11 and [one.about["run"] for one in found.samples] == ["exp1"]
 
 
-@pytest.mark.parametrize(("side", "width"), [(64, 128), (32, 128), (128, 128), (48, 144), (200, 200)])
+@pytest.mark.parametrize(
+    ("side", "width"), [(64, 128), (32, 128), (128, 128), (48, 144), (200, 200)]
+)
 def test_pictures_are_whole_multiples(side, width):
     assert multiple(side) == width
 
@@ -122,7 +146,16 @@ def test_pictures_are_whole_multiples(side, width):
         rows_of("exp1", 8.0),
         rows_of("exp2", 8.0, intervention=LOCAL.name, radius=LOCAL.radius),
         rows_of("exp1", 8.0) + [Row("length/evaluations", 1, run="exp1", K=12, **MODEL)],
-        [Row("locality/square", 3.0, n=16, run="a run", states="noised", **{**MODEL, "steps": None})],
+        [
+            Row(
+                "locality/square",
+                3.0,
+                n=16,
+                run="a run",
+                states="noised",
+                **{**MODEL, "steps": None},
+            )
+        ],
         [Row("features/between", 0.1, n=100, run="color", snapshot="early", layer="x", index=0)],
         [Row("features/between", 0.1, n=10, run="text_control", layer="x", index=0)],
         [Row("theory/lemma1/length", 1.0, claim="some", holds=True)],
@@ -135,7 +168,13 @@ def test_commands_are_commands(rows, monkeypatch):
     assert program == "composcope"
     args = tyro.cli(__import__(f"composcope.cli.{name}", fromlist=["Args"]).Args, args=rest)
     row = rows[0]
-    told = {"run": row.run, "snapshot": row.snapshot, "num": row.n, "steps": row.steps, "contrast": row.contrast}
+    told = {
+        "run": row.run,
+        "snapshot": row.snapshot,
+        "num": row.n,
+        "steps": row.steps,
+        "contrast": row.contrast,
+    }
     told |= {"tolerance": row.tolerance, "intervention": row.intervention, "states": row.states}
     for coordinate, value in told.items():
         if value is not None and hasattr(args, coordinate) and name != "features":
@@ -152,7 +191,9 @@ def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
     main()
     assert "11 rows -> report/index.html" in capsys.readouterr().out
     assert "mine" in (tmp_path / "report" / "index.html").read_text()
-    monkeypatch.setattr(sys, "argv", ["composcope", "report", "--compare", "mine", "other", "--out", "two"])
+    monkeypatch.setattr(
+        sys, "argv", ["composcope", "report", "--compare", "mine", "other", "--out", "two"]
+    )
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2 and "--compare other" in capsys.readouterr().err

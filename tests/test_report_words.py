@@ -3,11 +3,30 @@
 import pytest
 
 from composcope.report.material import joined, one
-from composcope.report.words import claims, composes, facts, forced, headline, looks, not_so, policies, sure, two, verdict
+from composcope.report.words import (
+    claims,
+    composes,
+    facts,
+    forced,
+    headline,
+    looks,
+    not_so,
+    policies,
+    sure,
+    two,
+    verdict,
+)
 from composcope.results import Row, where
 from composcope.study.table import LOCAL, PaperValue, Side, v1, v3
 
-MODEL = {"snapshot": "final", "trained": 3, "asked": "paper", "steps": 12, "seed": 0, "images": 1000}
+MODEL = {
+    "snapshot": "final",
+    "trained": 3,
+    "asked": "paper",
+    "steps": 12,
+    "seed": 0,
+    "images": 1000,
+}
 
 
 def found(run, value, K=9, half=0.2, **more):
@@ -21,7 +40,14 @@ def k_max(run, value, low, high, **more):
 
 
 def local(run, value):
-    ends = {"low": value - 0.02, "high": value + 0.02, "n": 16, "chance": 0.14, "states": "trajectory", "K": 4}
+    ends = {
+        "low": value - 0.02,
+        "high": value + 0.02,
+        "n": 16,
+        "chance": 0.14,
+        "states": "trajectory",
+        "K": 4,
+    }
     more = {name: MODEL[name] for name in ("snapshot", "trained", "asked", "seed", "images")}
     return Row("locality/conditional_locality", value, run=run, **ends, **more)
 
@@ -31,7 +57,15 @@ MENDED = {"intervention": LOCAL.name, "radius": LOCAL.radius}
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(8.26, "8.3"), (0.8333, "0.83"), (9.0, "9"), (12, "12"), (1234.5, "1,234"), (0.053, "0.053"), (2e-5, "2.0e-05")],
+    [
+        (8.26, "8.3"),
+        (0.8333, "0.83"),
+        (9.0, "9"),
+        (12, "12"),
+        (1234.5, "1,234"),
+        (0.053, "0.053"),
+        (2e-5, "2.0e-05"),
+    ],
 )
 def test_two_significant_digits(value, words):
     assert two(value) == words
@@ -60,7 +94,9 @@ def test_the_headline_follows_the_rows():
     assert "the one with more labels composes further" in headline(composing)
     seen = [*composing, local("exp1", 0.9), local("exp2", 0.2)]
     assert "whose score is local in its conditions composes further" in headline(seen)
-    assert "does not have the more local score" in headline([*composing, local("exp1", 0.1), local("exp2", 0.2)])
+    assert "does not have the more local score" in headline(
+        [*composing, local("exp1", 0.1), local("exp2", 0.2)]
+    )
     assert "composes no further" in headline([found("exp1", 1.5), found("exp2", 8.0)])
     assert "lets it compose as well" in headline([*seen, found("exp2", 7.0, **MENDED)])
     assert "does not help it" in headline([*seen, found("exp2", 1.0, **MENDED)])
@@ -109,7 +145,11 @@ def test_of_the_same_weights_more_samples_count():
 
 
 def test_the_usual_measurement_is_chosen():
-    rows = [found("exp1", 7.0), found("exp1", 5.0, asked="random"), found("exp1", 6.0, snapshot="early")]
+    rows = [
+        found("exp1", 7.0),
+        found("exp1", 5.0, asked="random"),
+        found("exp1", 6.0, snapshot="early"),
+    ]
     rows += [Row(**{**found("exp1", 4.0).flat(), "tolerance": 0.05}), found("exp1", 3.0, **MENDED)]
     assert one(rows, Side("exp1"), "length/found", K=9) == rows[0]
     assert one(rows, Side("exp1", LOCAL), "length/found", K=9) == rows[-1]

@@ -37,7 +37,9 @@ def main(args: Args) -> None:
     folders = [args.results, *([args.study / "results"] if args.study else [])]
     found = material(SHIPPED, folders)
     if not found.rows:
-        raise InputError(f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the shipped models")
+        raise InputError(
+            f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the shipped models"
+        )
     runs = [Path(run).resolve().name if Path(run).is_dir() else run for run in args.compare or ()]
     path = args.out / "index.html"
     write_text(path, page(found, runs))

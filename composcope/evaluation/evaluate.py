@@ -265,6 +265,7 @@ def rewrapped(model: Denoiser, inner: Denoiser) -> Denoiser:
 K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 K_WALKED = 6
 SHOWN_EACH = 4
+SHOWN_OTHERS = 2  # of every other K
 
 
 def samples_of(
@@ -275,9 +276,8 @@ def samples_of(
     solver: str,
     device: torch.device | str,
 ) -> Samples:
-    """The first images of K = 1, 3, 6 and 9, and how the first of K = 6 came out of the noise."""
-    some = [answers[K].first(SHOWN_EACH) for K in K_SHOWN if K in answers]
-    some = some or [answers[max(answers)].first(SHOWN_EACH)]
+    """The first images of each K, and how the first of K = 6 came out of the noise."""
+    some = [one.first(SHOWN_EACH if K in K_SHOWN else SHOWN_OTHERS) for K, one in answers.items()]
     asked = [conditions for one in some for conditions in one.asked]
     found = [things for one in some for things in one.found]
     pairs = zip(asked, found, strict=True)

@@ -55,7 +55,9 @@ def locality(rows: Sequence[Row]) -> str:
 def features(rows: Sequence[Row]) -> str:
     row = rows[0]
     if row.snapshot is None:  # of a text-to-image pipeline
-        return f"composcope features --sdxl {shlex.quote(str(row.run))}" + spelled({"--seeds": number_of(rows)})
+        return f"composcope features --sdxl {shlex.quote(str(row.run))}" + spelled(
+            {"--seeds": number_of(rows)}
+        )
     words = {**model(row), "--num": number_of(rows), "--seed": row.seed or None}
     return f"composcope features {shlex.quote(str(row.run))}" + spelled(words)
 
@@ -78,4 +80,7 @@ def model(row: Row) -> dict[str, object]:
 def spelled(words: dict[str, object]) -> str:
     """What is None is left out."""
     known = [(name, value) for name, value in words.items() if value is not None]
-    return "".join(f" {name} {value:g}" if isinstance(value, float) else f" {name} {value}" for name, value in known)
+    return "".join(
+        f" {name} {value:g}" if isinstance(value, float) else f" {name} {value}"
+        for name, value in known
+    )

@@ -81,7 +81,9 @@ def strip(images: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(list(images), axis=1)
 
 
-def mosaic(images: UInt8[np.ndarray, "n h w 3"], columns: int) -> UInt8[np.ndarray, "height width 3"]:
+def mosaic(
+    images: UInt8[np.ndarray, "n h w 3"], columns: int
+) -> UInt8[np.ndarray, "height width 3"]:
     """Images row by row; what is missing of the last row is white."""
     blanks = np.full((-len(images) % columns, *images.shape[1:]), 255, np.uint8)
     whole = np.concatenate([images, blanks])

@@ -29,7 +29,15 @@ def over(
     style = look_of(side)
     bars = np.clip([value - low, high - value], 0, None)
     panel.errorbar(
-        at, value, bars, color=style.color, marker=style.marker, ms=4.5, lw=1.4, elinewidth=0.7, label=label
+        at,
+        value,
+        bars,
+        color=style.color,
+        marker=style.marker,
+        ms=4.5,
+        lw=1.4,
+        elinewidth=0.7,
+        label=label,
     )
 
 
@@ -39,7 +47,9 @@ def filled(lines: Mapping[Side, tuple[str, Sequence[Row]]], trained: int | None)
     panel = figure.add_subplot(xlabel="K, objects asked for", ylabel="of them drawn where asked")
     most = max((row.K or 0 for _, rows in lines.values() for row in rows), default=1)
     panel.plot([0, most], [0, most], "--", color="gray", lw=1)
-    panel.annotate("all", (most, most), (-4, 2), textcoords="offset points", ha="right", color="gray")
+    panel.annotate(
+        "all", (most, most), (-4, 2), textcoords="offset points", ha="right", color="gray"
+    )
     if trained:
         panel.axvspan(0, trained, color="gray", alpha=0.12, lw=0)
         panel.text(trained / 2, most * 0.97, "trained on", ha="center", fontsize=8, color="gray")
@@ -76,7 +86,9 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
         else:
             value, low, high = edges(line.row.estimate)
             bar = [[max(value - low, 0)], [max(high - value, 0)]]
-            panel.errorbar(value, index, xerr=bar, color=style.color, marker=style.marker, ms=6, elinewidth=0.9)
+            panel.errorbar(
+                value, index, xerr=bar, color=style.color, marker=style.marker, ms=6, elinewidth=0.9
+            )
         for value in line.paper:
             mark, _ = PAPER_MARKS[value.version]
             middle = (value.low + value.high) / 2
@@ -94,10 +106,14 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
     return figure
 
 
-def over_noise(lines: Mapping[Side, tuple[str, Sequence[Row]]], words: str, chance: float | None) -> Figure:
+def over_noise(
+    lines: Mapping[Side, tuple[str, Sequence[Row]]], words: str, chance: float | None
+) -> Figure:
     """A share or a size over noise levels, high noise first, as a sampler walks; means over pixels."""
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    panel = figure.add_subplot(xlabel="noise level $\\sigma$, from noise to image", ylabel=words, xscale="log")
+    panel = figure.add_subplot(
+        xlabel="noise level $\\sigma$, from noise to image", ylabel=words, xscale="log"
+    )
     for side, (label, rows) in lines.items():
         by_sigma: dict[float, list[Row]] = {}
         for row in rows:
@@ -150,18 +166,39 @@ def rule() -> Figure:
             there = image < all_there
             close = image < all_there + nearly
             color = "#0072B2" if there else "#56B4E9" if close else "none"
-            panel.plot(K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6, alpha=1 if there else 0.6)
+            panel.plot(
+                K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6, alpha=1 if there else 0.6
+            )
         success = all_there == 8 if K <= 3 else all_there + nearly == 8 and all_there > 2
         panel.text(K, 8.25, "✓" if success else "✗", ha="center", va="center", fontsize=13)
     panel.plot([3.5, 3.5], [-0.5, 10.2], color="gray", lw=1, ls="--")
-    panel.text(2, 9.5, "trained on 1-3:\nall K, in every image", ha="center", va="center", fontsize=8)
     panel.text(
-        6.6, 9.5, "beyond: never fewer than K - 2,\nand all K in more than a quarter", ha="center", va="center", fontsize=8
+        2, 9.5, "trained on 1-3:\nall K, in every image", ha="center", va="center", fontsize=8
     )
-    panel.annotate("$K_{max}$ = 7", (7, -0.55), (7, -2.0), ha="center", arrowprops={"arrowstyle": "->", "color": "gray"})
+    panel.text(
+        6.6,
+        9.5,
+        "beyond: never fewer than K - 2,\nand all K in more than a quarter",
+        ha="center",
+        va="center",
+        fontsize=8,
+    )
+    panel.annotate(
+        "$K_{max}$ = 7",
+        (7, -0.55),
+        (7, -2.0),
+        ha="center",
+        arrowprops={"arrowstyle": "->", "color": "gray"},
+    )
     for color, label in (("#0072B2", "all K"), ("#56B4E9", "K - 1 or K - 2"), ("none", "fewer")):
         panel.plot([], [], "s", ms=8, mfc=color, mec="gray", mew=0.6, label=label)
-    panel.set(xlim=(0.4, 9.6), ylim=(-2.4, 10.3), xticks=range(1, 10), yticks=[], xlabel="K, objects asked for")
+    panel.set(
+        xlim=(0.4, 9.6),
+        ylim=(-2.4, 10.3),
+        xticks=range(1, 10),
+        yticks=[],
+        xlabel="K, objects asked for",
+    )
     panel.spines["left"].set_visible(False)
     panel.legend(fontsize=8, loc="lower left", ncols=3, columnspacing=1, handletextpad=0.3)
     return figure

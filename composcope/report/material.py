@@ -93,7 +93,15 @@ def measurement(row: Row) -> tuple:
     room, _, _ = row.what.partition("/")
     radius = row.radius if row.intervention else None
     model = (row.run, row.snapshot, row.intervention, radius)
-    return (row.what if row.claim else room, *model, row.asked, row.tolerance, row.states, row.contrast, row.seed)
+    return (
+        row.what if row.claim else room,
+        *model,
+        row.asked,
+        row.tolerance,
+        row.states,
+        row.contrast,
+        row.seed,
+    )
 
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
@@ -107,7 +115,15 @@ def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> l
     groups: dict[tuple, list[Row]] = {}
     for row in where(rows, **wanted):
         if row.value is not None:
-            one = (row.weights, row.asked, row.tolerance, row.steps, row.seed, row.setting, row.states)
+            one = (
+                row.weights,
+                row.asked,
+                row.tolerance,
+                row.steps,
+                row.seed,
+                row.setting,
+                row.states,
+            )
             groups.setdefault(one, []).append(row)
     return max(groups.values(), key=usual, default=[])
 

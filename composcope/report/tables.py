@@ -11,7 +11,18 @@ from composcope.report.commands import command
 from composcope.report.figures import look_of
 from composcope.report.material import of_side, one
 from composcope.report.theory import predicted
-from composcope.report.words import SEEN, Verdict, claims, findings, kind, name, paper_words, told, two, verdict
+from composcope.report.words import (
+    SEEN,
+    Verdict,
+    claims,
+    findings,
+    kind,
+    name,
+    paper_words,
+    told,
+    two,
+    verdict,
+)
 from composcope.results import Row
 from composcope.study.table import BY_NAME, Side, trained_on
 
@@ -113,7 +124,9 @@ def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
         told(nine) if nine else "",
         drawn,
         two(calls.value) if calls and calls.value != 1 else "",
-        code(command([reached]) if reached else f"composcope reproduce --only {side.run}") if reached or run else "",
+        code(command([reached]) if reached else f"composcope reproduce --only {side.run}")
+        if reached or run
+        else "",
     ]
 
 
@@ -121,9 +134,32 @@ def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
 # Every number.
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
-ONE_CALL = ("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states", "seed")
+ONE_CALL = (
+    "snapshot",
+    "images",
+    "weights",
+    "intervention",
+    "asked",
+    "tolerance",
+    "steps",
+    "states",
+    "seed",
+)
 ONE_CALL += ("setting", "contrast")  # equal in all rows that one command makes
-ONE_LINE = ("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "place", "condition", "part", "maps", "concept")
+ONE_LINE = (
+    "radius",
+    "rule",
+    "K",
+    "max_K",
+    "sigma",
+    "level",
+    "pixel",
+    "place",
+    "condition",
+    "part",
+    "maps",
+    "concept",
+)
 
 
 def every_number(rows: Sequence[Row]) -> str:
@@ -142,7 +178,9 @@ def calls(rows: Sequence[Row]) -> str:
     parts = []
     for own in made.values():
         title = f"<h4>{code(command(own)).text}</h4>"
-        parts.append(f"{title}<p class=small>{html.escape(coordinates(own[0], ONE_CALL))}</p>{numbers(own)}")
+        parts.append(
+            f"{title}<p class=small>{html.escape(coordinates(own[0], ONE_CALL))}</p>{numbers(own)}"
+        )
     return "".join(parts)
 
 
@@ -163,7 +201,13 @@ def numbers(rows: Sequence[Row]) -> str:
 
 
 def value_at(row: Row, along: str | None) -> str:
-    at = "" if along is None else row.layer if along == "index" and row.layer else f"{along} {two(getattr(row, along))}"
+    at = (
+        ""
+        if along is None
+        else row.layer
+        if along == "index" and row.layer
+        else f"{along} {two(getattr(row, along))}"
+    )
     return f"<span><small>{html.escape(str(at))}</small> {html.escape(told(row))}</span>"
 
 
@@ -187,15 +231,26 @@ def comparisons(rows: Sequence[Row]) -> str:
     lines: list[list[Cell]] = []
     for (place, says), some in findings(rows).items():
         for comparison in some:
-            values = f"{told(comparison.above)} against {told(comparison.below)}" if comparison.above else ""
+            values = (
+                f"{told(comparison.above)} against {told(comparison.below)}"
+                if comparison.above
+                else ""
+            )
             by = comparison.effect.measurement.words
             lines.append([place, says, by, SEEN[comparison.agrees], values, comparison.terms])
-    return table(("where", "finding", "measured by", "seen here?", "ours [95 %]", "at equal terms?"), lines)
+    return table(
+        ("where", "finding", "measured by", "seen here?", "ours [95 %]", "at equal terms?"), lines
+    )
 
 
 def claim_table(rows: Sequence[Row], room: str) -> str:
-    holds: Callable[[Row], Verdict] = lambda row: Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold")
-    lines = [[str(row.claim), predicted(row), told(row), holds(row), code(f"composcope {room}")] for row in claims(rows, room)]
+    holds: Callable[[Row], Verdict] = lambda row: (
+        Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold")
+    )
+    lines = [
+        [str(row.claim), predicted(row), told(row), holds(row), code(f"composcope {room}")]
+        for row in claims(rows, room)
+    ]
     return table(("claim", "predicted", "measured [95 %]", "holds?", "command"), lines)
 
 
@@ -203,13 +258,29 @@ def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     """K_max of every run at every tolerance it was judged at."""
     lines: list[list[Cell]] = []
     for side in sides:
-        known = sorted({row.tolerance for row in rows if row.run == side.run and row.tolerance is not None and row.K is not None})
+        known = sorted(
+            {
+                row.tolerance
+                for row in rows
+                if row.run == side.run and row.tolerance is not None and row.K is not None
+            }
+        )
         for tolerance in known:
             found = one(rows, side, "length/k_max", rule="paper", tolerance=tolerance)
             if found and len(known) > 1:
                 nine = one(rows, side, "length/found", K=9, tolerance=tolerance)
-                lines.append([swatch(side), two(tolerance), told(found), told(nine) if nine else "", code(command([found]))])
-    return table(("run", "within, image sides", "K_max [95 %]", "drawn of 9 asked [95 %]", "command"), lines)
+                lines.append(
+                    [
+                        swatch(side),
+                        two(tolerance),
+                        told(found),
+                        told(nine) if nine else "",
+                        code(command([found])),
+                    ]
+                )
+    return table(
+        ("run", "within, image sides", "K_max [95 %]", "drawn of 9 asked [95 %]", "command"), lines
+    )
 
 
 def detector(rows: Sequence[Row], sides: Sequence[Side]) -> str:
@@ -219,5 +290,11 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         own = of_side(rows, side, "length/error")
         if own:
             ordered = sorted(own, key=lambda row: row.K or 0)
-            lines.append([swatch(side), Html(" ".join(value_at(row, "K") for row in ordered)), code(command(own))])
+            lines.append(
+                [
+                    swatch(side),
+                    Html(" ".join(value_at(row, "K") for row in ordered)),
+                    code(command(own)),
+                ]
+            )
     return table(("run", "share of images, by K", "command"), lines)

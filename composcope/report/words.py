@@ -190,7 +190,9 @@ def facts(rows: Sequence[Row]) -> list[Fact]:
     found = []
     for side, words in whose.items():
         row = one(rows, side, "length/found", K=9)
-        found.append(Fact("–" if row is None else two(row.value), words if row else f"Not measured: {words}"))
+        found.append(
+            Fact("–" if row is None else two(row.value), words if row else f"Not measured: {words}")
+        )
     return found
 
 
@@ -221,7 +223,9 @@ def looks(rows: Sequence[Row]) -> str:
     for side in (EXP1, EXP2L, EXP2, Side("exp3")):
         row = one(rows, side, "locality/conditional_locality")
         parts.append(f"{two(row.value) if row else 'not measured'} in {side.run}")
-    chances = [row.chance for row in where(rows, what="locality/conditional_locality") if row.chance]
+    chances = [
+        row.chance for row in where(rows, what="locality/conditional_locality") if row.chance
+    ]
     by_chance = f"; {two(chances[-1])} would be chance" if chances else ""
     first = f"Of what a condition changes in the image, the share near its own place is {listed(parts)}{by_chance}."
     points = dots(rows)
@@ -287,7 +291,9 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
     """Colours, then words."""
     reached = one(rows, Side("color"), "length/k_max", rule="paper")
     paper = paper_words(BY_NAME["color"].paper_k_max)
-    own = [row for row in where(rows, what="features/between", run="color") if row.index is not None]
+    own = [
+        row for row in where(rows, what="features/between", run="color") if row.index is not None
+    ]
     layers = [row for row in own if row.value is not None]
     colours = f"Asked for colours, the model trained on one to five objects reaches K_max {told(reached)} (paper: {paper})"
     if reached is None:
@@ -324,12 +330,21 @@ def claims(rows: Iterable[Row], room: str) -> list[Row]:
 def theory(rows: Sequence[Row]) -> str:
     """How many claims hold, and which do not."""
     parts = []
-    titles = {"theory": "the paper's theory", "sim": "Structured Identity Mapping (how concepts are learned)"}
+    titles = {
+        "theory": "the paper's theory",
+        "sim": "Structured Identity Mapping (how concepts are learned)",
+    }
     for room, title in titles.items():
         found = claims(rows, room)
         holding = sum(bool(row.holds) for row in found)
-        parts.append(f"of {title}, {holding} of {len(found)} claims hold" if found else f"{title} is not measured")
-    return sentence(f"{'; '.join(parts)}. Each was measured on distributions small enough to compute exactly.")
+        parts.append(
+            f"of {title}, {holding} of {len(found)} claims hold"
+            if found
+            else f"{title} is not measured"
+        )
+    return sentence(
+        f"{'; '.join(parts)}. Each was measured on distributions small enough to compute exactly."
+    )
 
 
 def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[Comparison]]:
@@ -361,11 +376,15 @@ def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> list[str]:
             by = listed([comparison.effect.measurement.words for comparison in failed])
             lines.append(f"{says} ({place}): not by {by}")
     for side in sides:
-        paper = BY_NAME[side.run].paper_k_max if side.run in BY_NAME and not side.intervention else ()
+        paper = (
+            BY_NAME[side.run].paper_k_max if side.run in BY_NAME and not side.intervention else ()
+        )
         row = one(rows, side, "length/k_max", rule="paper")
         said = verdict(row, paper)
         if said.mark in "▼▲✗":
-            lines.append(f"K_max of {name(side)}: {told(row)}, paper {paper_words(paper)}: {said.words}")
+            lines.append(
+                f"K_max of {name(side)}: {told(row)}, paper {paper_words(paper)}: {said.words}"
+            )
     for row in [*claims(rows, "theory"), *claims(rows, "sim")]:
         if not row.holds:
             lines.append(f"{row.claim}: {told(row)}")
