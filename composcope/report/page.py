@@ -279,7 +279,7 @@ def elsewhere_figures(material: Material) -> str:
         if any(row.index is not None for row in hidden):
             text = f"{run}: mean cosine of the directions of concepts, from the first layer to the last."
             figure = features.profile(hidden)
-            shown.append(Shown(figure, text, wide=figure.get_figwidth() > 6))
+            shown.append(Shown(figure, text, wide=bool(figure.get_figwidth() > 6)))
         if where(hidden, part="mean", level="high") and where(hidden, what="features/within"):
             text = f"{run}: cosines within and between categories, in parts of the network and in its output."
             shown.append(Shown(features.spaces(hidden), text))
@@ -295,7 +295,7 @@ def theory_figures(material: Material) -> str:
     shown = []
     for room, folder in material.toys.items():
         for figure, text in toy_figures(room, folder):
-            shown.append(Shown(figure, f"{text}.", wide=figure.get_figwidth() > 6))
+            shown.append(Shown(figure, f"{text}.", wide=bool(figure.get_figwidth() > 6)))
     circles = where(material.rows, what="circles/accuracy")
     more = []
     if circles:
