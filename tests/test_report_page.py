@@ -145,7 +145,7 @@ def test_pictures_are_whole_multiples(side, width):
     [
         rows_of("exp1", 8.0),
         rows_of("exp2", 8.0, intervention=LOCAL.name, radius=LOCAL.radius),
-        rows_of("exp1", 8.0) + [Row("length/evaluations", 1, run="exp1", K=12, **MODEL)],
+        [*rows_of("exp1", 8.0), Row("length/evaluations", 1, run="exp1", K=12, **MODEL)],
         [
             Row(
                 "locality/square",

@@ -1,4 +1,5 @@
-"""The recording of the explorer, made of what is kept: Figure 1 by K from samples, Figure 2 by noise level from maps."""
+"""The recording of the explorer, made of what is kept: Figure 1 by K from samples, Figure 2 by
+noise level from maps."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,9 +17,9 @@ SHOWN_EACH = 2  # images for each K
 
 def recorded(material: Material, sides: Sequence[Side]) -> str:
     """HTML to be embedded; "" where nothing is kept."""
-    samples = {side: found for side in sides if (found := material.samples_of(side))}
+    samples = {side: some for side in sides if (some := material.samples_of(side))}
     maps = {
-        side: found for side in sides if (found := material.maps_of(side)) and len(found["places"])
+        side: kept for side in sides if (kept := material.maps_of(side)) and len(kept["places"])
     }
     squares = {side: of_side(material.rows, side, "locality/square") for side in maps}
     seen = [looked(name(side), kept, squares[side]) for side, kept in maps.items()]

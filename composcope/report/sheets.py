@@ -23,13 +23,17 @@ def sheet(
     h, w = height * zoom + GAP, width * zoom + GAP
     page = Image.new("RGB", (min(n, columns) * w + GAP, -(-n // columns) * h + GAP), GROUND)
     for i, image in enumerate(images):
-        picture = Image.fromarray(image).resize((width * zoom, height * zoom), Image.Resampling.NEAREST)
+        picture = Image.fromarray(image).resize(
+            (width * zoom, height * zoom), Image.Resampling.NEAREST
+        )
         mark(picture, found[i] if found else (), asked[i] if asked else ())
         page.paste(picture, (GAP + i % columns * w, GAP + i // columns * h))
     return page
 
 
-def mark(picture: Image.Image, found: Sequence[tuple[float, float]], asked: Sequence[tuple[float, float]]) -> None:
+def mark(
+    picture: Image.Image, found: Sequence[tuple[float, float]], asked: Sequence[tuple[float, float]]
+) -> None:
     """Rings of an eighth of the width, dots of a thirtieth, in place."""
     pen, (width, height) = ImageDraw.Draw(picture), picture.size
     for u, v in found:
