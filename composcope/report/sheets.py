@@ -1,4 +1,4 @@
-"""A sheet of images: rows and columns of pictures, enlarged, with a red dot at each place that was asked for.
+"""A sheet of images: rows and columns of pictures, enlarged, a red dot at each place asked for.
 
 A ring marks each place where an object was found; so a dot in a ring is a condition met.
 """
@@ -17,7 +17,7 @@ ASKED, FOUND, GROUND = (230, 30, 30), (255, 255, 255), (255, 255, 255)
 def sheet(
     images: np.ndarray, asked: Places | None = None, found: Places | None = None, columns: int = 8
 ) -> Image.Image:
-    """uint8 [n, h, w, 3] -> one picture, row by row. `asked` and `found` hold places for each image."""
+    """uint8 [n, h, w, 3] -> one picture, row by row; places asked and found for each image."""
     n, height, width, _ = images.shape
     zoom = max(1, -(-SIDE // width))
     h, w = height * zoom + GAP, width * zoom + GAP

@@ -66,7 +66,7 @@ image-rendering:pixelated;animation:walk var(--time) steps(var(--n)) infinite}
 dialog{border:0;padding:16px;max-width:98vw;max-height:98vh;background:var(--ground);
 color:var(--ink);overflow:auto;cursor:zoom-out}dialog::backdrop{background:rgb(0 0 0/.7)}
 dialog button.zoom{cursor:zoom-out}
-dialog svg{width:min(94vw,150vh);max-width:none!important;height:auto;display:block}
+dialog svg{width:94vw;height:90vh;max-width:none!important;display:block}
 dialog .pixels{width:var(--large)}dialog .over svg{width:100%;height:100%}
 @media(min-width:1600px) and (min-height:1000px){body{max-width:1560px}.pixels{--w:var(--big)}
 .shot.blank{--w:192px}}
@@ -82,7 +82,8 @@ gap:4px 4px;justify-content:space-between}
 .pixels{--w:var(--small)}
 .shot.blank{--w:64px}.shot figcaption{white-space:normal}
 .facts li{grid-template-columns:3.6rem 1fr}.facts strong{font-size:1.8rem}.figures{gap:1.4rem 0}
-dialog .pixels{width:var(--phone)}td span{white-space:normal;display:inline}}
+dialog .pixels{width:var(--phone)}
+dialog svg{width:200vw;height:auto}td span{white-space:normal;display:inline}}
 @media print{details{break-inside:avoid}.walk{animation:none}}
 """
 

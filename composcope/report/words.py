@@ -186,8 +186,8 @@ def facts(rows: Sequence[Row]) -> list[Fact]:
         EXP1: "of nine objects asked are drawn in place when every object of a training image was "
         "labelled (exp1).",
         EXP2: "of nine are drawn when one object of each training image was labelled (exp2).",
-        MENDED: "of nine are drawn by that same network, not retrained, when each pixel hears nearby "
-        "conditions only.",
+        MENDED: "of nine are drawn by that same network, not retrained, when each pixel hears "
+        "nearby conditions only.",
     }
     found = []
     for side, words in whose.items():

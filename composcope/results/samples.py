@@ -75,7 +75,7 @@ def read_samples(path: str | Path) -> Samples:
         sigmas, text = arrays["sigmas"], str(arrays["record"])
     except KeyError as error:
         raise InputError(f"{path} does not hold samples: {error} is missing") from None
-    record = parse_json(text, Record, str(path))
+    record: Record = parse_json(text, Record, str(path))
     pictures = all(some.dtype == np.uint8 and some.ndim == 4 for some in (images, frames))
     alike = len(images) == len(record.asked) == len(record.met) == len(record.found)
     told = alike and all(map(same_length, record.asked, record.met))
