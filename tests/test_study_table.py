@@ -131,7 +131,7 @@ def test_over_pixels_and_noise_levels_the_mean_is_compared():
         square(20.0, (1, 1), 13.0),
         square(1.0, (1, 1), 30.0),
     ]
-    effect = next(one for one in EFFECTS if "than at high noise" in one.says)
+    effect = next(one for one in EFFECTS if "further than at high" in one.says)
     found = compare(effect, rows)
     assert (found.above.value, found.below.value, found.below.low) == (
         30,
