@@ -57,8 +57,8 @@ class Args:
     """Of the noise and of what is asked."""
     objects: int = 3
     """With --images: the most objects of a training image (N of the paper's rule)."""
-    extras: bool = False
-    """With --images: whether training labels left objects out, so that extra ones are no fault."""
+    extras: int = 0
+    """With --images: the most objects that training labels left out; so many extra are no fault."""
     view: str = "full"
     """With --images: full or square, what of the official frame they show."""
     conditioner: Annotated[str | None, tyro.conf.arg(metavar="package.module:Class")] = None

@@ -31,7 +31,7 @@ from composcope.progress import bar
 from composcope.results import Estimate, Row, mean, row
 from composcope.results.samples import Record as Told
 from composcope.results.samples import Samples, read_samples, write_samples
-from composcope.scenes.condition import CONDITIONERS, SumOfParts
+from composcope.scenes.condition import CONDITIONERS, SumOfParts, most_unlabelled
 
 Images = UInt8[np.ndarray, "n h w 3"]
 APART = 100_000  # seeds of neighbouring K are this far apart
@@ -128,9 +128,8 @@ def evaluate(
         K=Ks[-1],
     )
     trained = model.about.get("trained")
-    # Of one object none is left unlabelled; else objects beyond those asked for are what the labels
-    # taught.
-    extras = model.about.get("labels") not in (None, "all") and trained != 1
+    # Objects beside those asked for are no fault where the labels of training left so many out.
+    extras = most_unlabelled(model.about.get("labels") or "all", trained or 1)
     return [*judged(conditioner, answers, tolerance, setting, error, trained, extras), counts]
 
 
@@ -140,7 +139,7 @@ def evaluate_images(
     conditioner: SumOfParts | None = None,
     tolerance: float = 0.1,
     trained: int | None = 3,
-    extras: bool = False,
+    extras: int = 0,
     view: str = "full",
 ) -> tuple[list[Row], dict[int, Answers]]:
     """The same of images made elsewhere, and the images by the number of conditions.
@@ -148,7 +147,8 @@ def evaluate_images(
     asked        JSON: {"file.png": [[u, v], ...]} or {"file.png": ["red", ...]}
     conditioner  that these are conditions of; if not given, the first of ours that they fit
     trained      the most objects of a training image, N of the paper's rule; None leaves it out
-    extras       whether training labels left objects out, so that more than was asked is no fault
+    extras       objects beside those asked for that are no fault, since training labels left so
+                 many out
     """
     folder = Path(folder)
     sets = read_asked(asked)
@@ -184,7 +184,7 @@ def judged(
     setting: Mapping[str, Any],
     error: Error | None,
     trained: int | None,
-    extras: bool,
+    extras: int,
 ) -> list[Row]:
     """For each K shares and means, and what of the failures the detector may explain; K_max by each
     rule."""
