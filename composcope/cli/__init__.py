@@ -4,12 +4,11 @@ Each file of this room has a frozen dataclass `Args`, whose docstring opens with
 """
 
 import importlib.metadata
-import os
 import sys
 
 import tyro
 
-from composcope.errors import InputError
+from composcope.errors import InputError, sentences
 
 COMMANDS = {
     "demo": "what the paper says and what our models do, in a report",
@@ -40,21 +39,8 @@ def main() -> None:
     if name == "--version":
         print(importlib.metadata.version("composcope"))
         return
-    if name not in COMMANDS:
-        fail(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
-    try:
+    with sentences():
+        if name not in COMMANDS:
+            raise InputError(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
         command = importlib.import_module(f"composcope.cli.{name}")
         command.main(tyro.cli(command.Args, prog=f"composcope {name}", description=command.Args.__doc__, args=rest))
-    except InputError as error:
-        fail(str(error))
-    except BrokenPipeError:  # of a reader that has seen enough, such as head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        fail(f"{error.filename or 'file system'}: {error.strerror or error}")
-    except KeyboardInterrupt:
-        fail("stopped; the same command goes on from here", code=130)
-
-
-def fail(sentence: str, code: int = 2) -> None:
-    print(f"composcope: {sentence}", file=sys.stderr)
-    sys.exit(code)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,16 @@ from PIL import Image
 
 from composcope import __version__, progress
 from composcope.errors import InputError
-from composcope.files import locked, whole, write_text
+from composcope.files import clear, locked, whole, write_text
 from composcope.scenes.clevr import image_filename, to_struct
 from composcope.scenes.render import render, shape_of
 from composcope.scenes.rules import Rules, draw, sample
 from composcope.scenes.scene import Scene
 
 SHARD = 1000  # images in a shard
-CHUNK = 64  # images in memory as pixels at a time
+CHUNK = 64  # images in memory as pixels at a time, if they are not large
+PIXELS = 2**24  # in memory at a time
+BYTES = 2**28  # of encoded images in memory at a time
 
 
 @dataclass(frozen=True)
@@ -66,14 +69,9 @@ def export(job: Job, out: str | Path) -> None:
     sample(job.seed, 0, replace(job.rules, objects=(most, most)))  # impossible rules are said before a file is made
     with locked(out), progress.bar() as bar:
         claim(job, out)
-        for part in out.rglob("*.part"):  # left by a process that was killed: the folder is ours now
-            part.unlink()
+        clear(out)
         task = bar.add_task("scenes", total=job.num)
-        try:
-            WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
-        except OSError as error:  # a full disk does not say where
-            error.filename = error.filename or str(out)
-            raise
+        WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
 
 
 def claim(job: Job, out: Path) -> None:
@@ -90,11 +88,18 @@ def claim(job: Job, out: Path) -> None:
         write_text(out / "job.json", said)
 
 
+def chunk(job: Job) -> int:
+    """How many images are in memory at a time."""
+    width, height = shape_of(job.size)
+    return max(1, min(CHUNK, PIXELS // (width * height)))
+
+
 def examples(job: Job, indices: range, tick: Tick) -> Iterator[Example]:
     """Scenes rendered and encoded, a few in memory at a time."""
     with ThreadPoolExecutor() as pool:
-        for first in range(indices.start, indices.stop, CHUNK):
-            scenes = drawn(job, range(first, min(first + CHUNK, indices.stop)))
+        at_once = chunk(job)
+        for first in range(indices.start, indices.stop, at_once):
+            scenes = drawn(job, range(first, min(first + at_once, indices.stop)))
             images = pool.map(encoded, render(scenes, job.size))
             for index, (scene, png) in enumerate(zip(scenes, images, strict=True), start=first):
                 yield Example(index, png, to_struct(scene, index, shape_of(job.size)))
@@ -116,8 +121,9 @@ def encoded(image: np.ndarray) -> bytes:
 def write_clevr(job: Job, out: Path, tick: Tick) -> None:
     """images/*.png and, last, CLEVR_scenes.json."""
     with ThreadPoolExecutor() as pool:  # a file is waited for until it is on the disk, so several at a time
-        for first in range(0, job.num, CHUNK):
-            indices = range(first, min(first + CHUNK, job.num))
+        at_once = chunk(job)
+        for first in range(0, job.num, at_once):
+            indices = range(first, min(first + at_once, job.num))
             if all((out / "images" / image_filename(i)).exists() for i in indices):
                 tick(len(indices))
                 continue
@@ -169,15 +175,24 @@ def write_tar(of: Iterator[Example], file: Path) -> None:
 
 def write_parquet(of: Iterator[Example], file: Path) -> None:
     """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene` (the JSON)."""
-    rows = [
-        {
-            "index": example.index,
-            "image": {"bytes": example.png, "path": example.struct["image_filename"]},
-            "scene": json.dumps(example.struct),
-        }
-        for example in of
-    ]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file, compression="none")
+    first = next(of)
+    with pyarrow.parquet.ParquetWriter(file, pyarrow.Table.from_pylist([row(first)]).schema, compression="none") as out:
+        rows = []
+        size = 0
+        for example in chain([first], of):
+            rows.append(row(example))
+            size += len(example.png)
+            if size > BYTES:
+                out.write_table(pyarrow.Table.from_pylist(rows, out.schema))
+                rows = []
+                size = 0
+        if rows:
+            out.write_table(pyarrow.Table.from_pylist(rows, out.schema))
+
+
+def row(example: Example) -> dict[str, Any]:
+    image = {"bytes": example.png, "path": example.struct["image_filename"]}
+    return {"index": example.index, "image": image, "scene": json.dumps(example.struct)}
 
 
 WRITERS: dict[str, Callable[[Job, Path, Tick], None]] = {
