@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +22,7 @@ from composcope.report.sheets import sheet
 from composcope.runs import load, model, training
 from composcope.runs.config import EXPERIMENTS, configure
 from composcope.runs.training import reaverage, ship, start
+from composcope.tensors import save_tensors
 
 TINY = {"images": 64, "batch": 8, "checkpoint_every": 2, "log_every": 2, "sheet_every": 100, "average_every": 2}
 BIN = Path(sys.executable).parent
@@ -79,8 +82,19 @@ def test_another_configuration_is_refused_and_names_the_field(finished):
 
 def test_a_batch_that_cannot_be_cut_leaves_no_trace(tmp_path):
     with pytest.raises(InputError, match="a batch of 15 images cannot be cut into 2 equal parts"):
-        start(configure("exp1", "smoke", TINY | {"batch": 15, "accumulate": 2}), tmp_path)
-    assert not (tmp_path / "config.json").exists()
+        start(configure("exp1", "smoke", TINY | {"batch": 15, "accumulate": 2}), tmp_path / "new" / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_constants_of_another_command_are_not_taken_over(tmp_path, finished):
+    """A pixels.safetensors without its configuration changed the weights of the next run silently."""
+    shutil.copy(finished / "pixels.safetensors", tmp_path)
+    changes = TINY | {"images": 8, "objects": (5, 5)}
+    start(configure("exp2l", "smoke", changes), tmp_path)
+    start(configure("exp2l", "smoke", changes), tmp_path / "alone")
+    ours = load_file(tmp_path / "pixels.safetensors")
+    assert all(torch.equal(ours[name], tensor) for name, tensor in load_file(tmp_path / "alone/pixels.safetensors").items())
+    assert not torch.equal(ours["centre"], load_file(finished / "pixels.safetensors")["centre"])
 
 
 def test_a_run_begins_with_the_weights_of_another_and_its_own_constants(tmp_path, finished):
@@ -96,7 +110,7 @@ def test_a_run_begins_with_the_weights_of_another_and_its_own_constants(tmp_path
 def test_a_run_does_not_begin_with_another_network(tmp_path, finished):
     with pytest.raises(InputError, match=r"--init: .* has another network than this run"):
         start(configure("exp1", "smoke", TINY | {"init": str(finished)}), tmp_path)
-    assert not (tmp_path / "config.json").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_in_use_is_refused(tmp_path):
@@ -105,10 +119,12 @@ def test_a_folder_in_use_is_refused(tmp_path):
     assert not (tmp_path / "config.json").exists()
 
 
+# A training that says each step before its update, so that a signal can fall into a known step.
 CHILD = """
 import sys
 import composcope.diffusion.train as train
 import composcope.runs.data as data
+from composcope.errors import sentences
 from composcope.runs.config import configure
 from composcope.runs.training import start
 data.MEASURED = 256
@@ -117,27 +133,102 @@ def told(recipe, t):
     print(t // recipe.batch, flush=True)
     return rate(recipe, t)
 train.learning_rate = told
-start(configure("exp2l", "smoke", eval(sys.argv[2])), sys.argv[1])
+with sentences():
+    start(configure("exp2l", "smoke", eval(sys.argv[2])), sys.argv[1])
 """
+
+
+def reach(target, folder, changes):
+    """A child process that has come to this step."""
+    command = [sys.executable, "-c", CHILD, folder, str(changes)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in child.stdout:
+        if int(line) >= target:
+            return child
+    raise AssertionError(child.stderr.read())
+
+
+def same_files(one, other):
+    for name in ("model.safetensors", "snapshots/early.safetensors", "averages/000000006.safetensors"):
+        tensors = load_file(other / name)
+        assert all(torch.equal(tensor, tensors[key]) for key, tensor in load_file(one / name).items()), name
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_step_saves_it_and_says_where_it_goes_on(tmp_path, finished, number, code):
+    """At a step that is no checkpoint's, nor a line's of the log."""
+    changes = TINY | {"checkpoint_every": 100, "log_every": 4}
+    child = reach(3, tmp_path, changes)
+    child.send_signal(number)
+    _, said = child.communicate()
+    assert child.returncode == code
+    step, _ = checkpoint.latest(tmp_path / "checkpoints")
+    assert 3 <= step < 8
+    assert f"composcope: stopped; the same command goes on from image {8 * step}\n" in said
+    start(configure("exp2l", "smoke", changes), tmp_path)
+    same_files(finished, tmp_path)
+    lines, whole = ([json.loads(line) for line in (f / "log.jsonl").read_text().splitlines()] for f in (tmp_path, finished))
+    assert [line["step"] for line in lines] == [4, 8]
+    assert lines[0]["loss"] == pytest.approx((whole[0]["loss"] + whole[1]["loss"]) / 2)  # none of its steps is lost
+
+
+def test_checkpoints_are_also_made_by_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "KEPT", 100)
+    start(configure("exp1", "smoke", TINY | {"checkpoint_every": 100}), tmp_path)
+    assert len(list((tmp_path / "checkpoints").glob("*.json"))) == 8
+
+
+def test_every_preset_loses_at_most_five_minutes():
+    assert checkpoint.SECONDS <= 240  # the rest is for the step in work; a sheet is drawn after its checkpoint
+
+
+def test_a_foreign_checkpoint_is_refused(tmp_path):
+    for name, tensor in (("weights/other", torch.ones(3)), ("weights/denoiser.net.conv_in.weight", torch.ones(3))):
+        checkpoint.save(tmp_path / "checkpoints", 3, {name: tensor})
+        configure("exp1", "smoke", TINY).save(tmp_path / "config.json")
+        with pytest.raises(InputError, match=r"the checkpoint of step 3 is not of this run \(weights/"):
+            start(configure("exp1", "smoke", TINY), tmp_path)
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    """A limit on the size of files stands for a disk that is full."""
+    limited = CHILD.replace("with sentences", "import resource, signal\n"
+                            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+                            "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\nwith sentences")
+    command = [sys.executable, "-c", limited, tmp_path, str(TINY)]
+    child = subprocess.run(command, capture_output=True, text=True)
+    assert child.returncode == 2
+    assert "Traceback" not in child.stderr
+    assert re.search(r"composcope: .*snapshots/early.safetensors cannot be written \(.*too large", child.stderr)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path, finished):
+    shutil.copytree(finished, tmp_path / "run")
+    for wrong in (float("nan"), float("inf")):
+        tensors = load_file(finished / "model.safetensors")
+        tensors["denoiser.net.unet.out_gain"].fill_(wrong)
+        save_tensors(tmp_path / "run" / "model.safetensors", tensors)
+        with pytest.raises(InputError, match="the numbers of denoiser.net.unet.out_gain are not finite"):
+            load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_images_rendered_by_worker_processes_are_the_same(tmp_path, finished, workers):
+    start(configure("exp2l", "smoke", TINY), tmp_path, workers=workers)
+    same_files(finished, tmp_path)
 
 
 def test_killed_at_random_it_ends_bit_for_bit_as_if_it_never_was(tmp_path, finished):
     """The kill falls anywhere in the step after the one that was told: update, log, averages, checkpoint."""
-    reached = []
     for _ in range(3):
-        child = subprocess.Popen([sys.executable, "-c", CHILD, tmp_path, str(TINY)], stdout=subprocess.PIPE, text=True)
-        target = random.randrange(1, 8)  # another point each time
-        for line in child.stdout:
-            if int(line) >= target:
-                child.kill()
-                reached.append(int(line))
-                break
+        child = reach(random.randrange(1, 8), tmp_path, TINY)  # another point each time
+        child.kill()
         child.communicate()
     start(configure("exp2l", "smoke", TINY), tmp_path)
     assert not list(tmp_path.rglob("*.part"))
-    for name in ("model.safetensors", "snapshots/early.safetensors", "averages/000000006.safetensors"):
-        one, other = load_file(finished / name), load_file(tmp_path / name)
-        assert all(torch.equal(one[key], other[key]) for key in one), f"{name} differs after kills at {reached}"
+    same_files(finished, tmp_path)
 
 
 def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
