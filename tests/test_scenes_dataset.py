@@ -114,7 +114,7 @@ def test_a_folder_that_lacks_something_says_what(folder, tmp_path):
     (tmp_path / "images").mkdir()
     for i in range(6):
         (tmp_path / "images" / f"CLEVR_new_{i:06d}.png").write_text("no")
-    with pytest.raises(InputError, match="is not an image"):
+    with pytest.raises(InputError, match="is neither a PNG nor a JPEG"):
         Folder(tmp_path, 8, ColorCounts()).batch(0, 1)
 
 

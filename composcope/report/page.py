@@ -15,6 +15,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
+from composcope.pictures import read_picture
 from composcope.report import findings, insides
 from composcope.report.evaluation import curve
 from composcope.report.findings import POLICIES, Study, Table, Told
@@ -164,11 +165,10 @@ def tell(told: Told) -> str:
 
 def encoded(image: Path | Figure) -> tuple[str, int]:
     """As base64 of a WebP, which is a tenth of the PNG; and its width."""
-    source: Path | io.BytesIO = io.BytesIO() if isinstance(image, Figure) else image
+    drawn = io.BytesIO()
     if isinstance(image, Figure):
-        image.savefig(source, format="png", dpi=150)
-    with Image.open(source) as picture:
-        small = picture.convert("RGB")
+        image.savefig(drawn, format="png", dpi=150)
+    small = Image.fromarray(read_picture(drawn.getvalue() if isinstance(image, Figure) else image))
     small.thumbnail(LARGEST)
     out = io.BytesIO()
     small.save(out, "WEBP", quality=80)

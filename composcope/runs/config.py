@@ -11,7 +11,11 @@ from typing import Any, Literal
 
 from composcope.diffusion.train import Recipe
 from composcope.errors import InputError
-from composcope.files import write_text
+from composcope.files import read_json, write_text
+
+
+# The most that makes sense of each: what is beyond it is a slip, or a file that is not ours.
+MOST = {"resolution": 4096, "grid_size": 512, "width": 8192, "blocks": 64, "head": 8192, "fold": 64, "emb": 1024}
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,13 @@ class Architecture:
     gate: bool = False  # the network also says where a pixel is flat ground (see Precond)
 
     def __post_init__(self) -> None:
-        for name in ("resolution", "grid_size", "width", "blocks", "emb"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise InputError(f"{name} = {value}: a network needs at least 1")
+        for name, most in MOST.items():
+            if (value := getattr(self, name)) is not None and not 1 <= value <= most:
+                raise InputError(f"{name} = {value}: a network has from 1 to {most}")
+        if not 1 <= len(self.mult) <= 10 or not all(1 <= level <= 64 for level in self.mult):
+            raise InputError(f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide")
+        if len(self.positions) > 64 or not all(0 < wave < 1000 for wave in self.positions):
+            raise InputError(f"positions = {self.positions}: at most 64 frequencies from 0 to 1000")
         if not 0 <= self.radius <= 4 * self.grid_size:
             raise InputError(f"radius = {self.radius}: patches reach from 0 to four times the grid of {self.grid_size}")
 
@@ -58,8 +66,10 @@ class Config:
     init: str | None = None  # the run whose weights this one begins with
 
     def __post_init__(self) -> None:
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"threads = {self.threads}: a training needs at least 1")
+        if self.threads is not None and not 1 <= self.threads <= 4096:
+            raise InputError(f"threads = {self.threads}: a training has from 1 to 4096")
+        if not 0 <= self.objects[0] <= self.objects[1] <= 100:
+            raise InputError(f"objects = {self.objects}: fewest and most, from 0 to 100")
 
     def save(self, path: Path) -> None:
         write_text(path, self.json() + "\n")
@@ -69,17 +79,7 @@ class Config:
 
     @staticmethod
     def load(path: Path) -> "Config":
-        try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            parts = {"architecture": made(Architecture, said["architecture"]), "recipe": made(Recipe, said["recipe"])}
-            return made(Config, said | parts)
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path} is not the configuration of a run ({error})") from None
-
-
-def made(kind: Any, said: dict) -> Any:
-    """A dataclass from its JSON, where tuples have become lists."""
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
+        return read_json(path, Config)
 
 
 #               conditioner labels net

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -12,11 +11,13 @@ from jaxtyping import Float
 from PIL import Image
 from torch import Tensor
 
+from composcope.arrays import read_npz
 from composcope.diffusion.loss import generator
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.train import Examples, Make
 from composcope.errors import InputError
 from composcope.nets.local_unet import LocalUNet
+from composcope.pictures import read_picture
 from composcope.runs.config import Config
 from composcope.runs.model import Model, conditioner_of
 from composcope.scenes.dataset import Folder, Stream
@@ -68,13 +69,12 @@ class Stored:
 
 
 def read(path: Path) -> list[np.ndarray]:
+    if path.is_dir():
+        files = sorted(f for f in path.iterdir() if f.suffix.lower() in (".png", ".jpg", ".jpeg"))
+        return [read_picture(file) for file in files]
     try:
-        if path.is_dir():
-            files = sorted(f for f in path.iterdir() if f.suffix.lower() in (".png", ".jpg", ".jpeg"))
-            return [np.asarray(Image.open(file).convert("RGB")) for file in files]
-        with np.load(path, allow_pickle=False) as kept:
-            images = kept["images"]
-    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+        images = read_npz(path, "images")["images"]
+    except InputError as error:
         raise InputError(f"{path} is neither a folder of pictures nor an .npz with `images` ({error})") from None
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         raise InputError(f"the images of {path} are {images.dtype} {list(images.shape)}, not uint8 [n, h, w, 3]")

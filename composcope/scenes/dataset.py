@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from torch import Tensor
 
 from composcope.errors import InputError
+from composcope.pictures import picture_size, read_picture
 from composcope.scenes.chance import LABELS, SHUFFLE, key, shuffled
 from composcope.scenes.clevr import pixel_coords, structs, to_scene
 from composcope.scenes.condition import SumOfParts, labelled
@@ -118,23 +119,16 @@ def shown(path: Path, struct: dict, where: str, view: str) -> tuple[Path, Scene 
     seen = pixel_coords(struct["objects"], where)
     if seen is None:
         return file, replace(scene, view=view)
-    with opened(file) as image:
-        places = np.clip(seen[:, :2] / image.size, 0, 1)
-        if view == "square":
-            places[:, 0] = 0.5 + (places[:, 0] - 0.5) * image.width / min(image.size)
+    width, height = picture_size(file)
+    places = np.clip(seen[:, :2] / (width, height), 0, 1)
+    if view == "square":
+        places[:, 0] = 0.5 + (places[:, 0] - 0.5) * width / min(width, height)
     return file, Seen(scene.objects, tuple((u, v) for u, v in places.tolist()))
 
 
-def opened(file: Path) -> Image.Image:
-    try:
-        return Image.open(file)
-    except UnidentifiedImageError:
-        raise InputError(f"{file} is not an image") from None
-
-
 def read_image(file: Path, size: tuple[int, int], view: str) -> UInt8[np.ndarray, "height width 3"]:
-    with opened(file) as image:
-        side = min(image.size)
-        left = (image.width - side) / 2 if view == "square" else 0
-        box = (left, 0, image.width - left, image.height)
-        return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BOX, box))
+    image = Image.fromarray(read_picture(file))
+    side = min(image.size)
+    left = (image.width - side) / 2 if view == "square" else 0
+    box = (left, 0, image.width - left, image.height)
+    return np.asarray(image.resize(size, Image.Resampling.BOX, box))

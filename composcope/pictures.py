@@ -1,0 +1,51 @@
+"""The one reader of pictures: PNG and JPEG, whatever their file is called; every failure is one sentence.
+
+Other formats stay closed: some of them are programs (PostScript) or are read by libraries of their own.
+"""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image
+
+from composcope.errors import InputError
+from composcope.files import content
+
+FORMATS = ("PNG", "JPEG")
+MOST = 2**26  # pixels: 8192 x 8192; a file of a kilobyte can claim many more
+
+
+def read_picture(source: str | Path | bytes) -> UInt8[np.ndarray, "height width 3"]:
+    """The colours of a picture, a file or its bytes."""
+    with opened(source) as picture:
+        return np.array(picture.convert("RGB"))
+
+
+def picture_size(source: str | Path | bytes) -> tuple[int, int]:
+    """(width, height) of a picture, without reading its pixels."""
+    with opened(source) as picture:
+        return picture.size
+
+
+@contextmanager
+def opened(source: str | Path | bytes) -> Iterator[Image.Image]:
+    name = "the picture" if isinstance(source, bytes) else str(source)
+    try:
+        data = source if isinstance(source, bytes) else content(source)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read ({error.strerror or error})") from None
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
+            if picture.width * picture.height > MOST:
+                raise InputError(f"{name} has {picture.width} x {picture.height} pixels: more than {MOST} are not read")
+            yield picture
+    except InputError:
+        raise
+    except Image.UnidentifiedImageError:
+        raise InputError(f"{name} is neither a PNG nor a JPEG") from None
+    except Exception as error:  # damaged bytes can make a decoder raise anything
+        raise InputError(f"{name} is damaged ({error})") from None
