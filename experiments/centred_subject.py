@@ -19,7 +19,7 @@ from composcope.runs.config import configure
 from composcope.runs.training import start
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
-from composcope.study.graph import run_command
+from composcope.study.schedule import run_command
 
 RULES = Rules(objects=(1, 1), sizes=("large",), spread=0.3, camera_jitter=0.0, lamp_jitter=0.0)
 

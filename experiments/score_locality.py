@@ -11,7 +11,7 @@ import tyro
 
 from composcope.report.locality import dots
 from composcope.results import Row, read
-from composcope.study.graph import run_command
+from composcope.study.schedule import run_command
 from composcope.study.plan import measured
 
 RUNS = "exp1,exp2,exp3,exp2l,exp3l"

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import tyro
 from rich.console import Console
 from rich.table import Table
 
 from composcope.errors import InputError
-from composcope.study.graph import Study, cluster_starter, start_local
+from composcope.study import slurm
 from composcope.study.plan import plan
+from composcope.study.schedule import Study
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Args:
     only: str | None = None
     """runs of the study, separated by commas (exp1,exp2l); all of them if not given"""
     executor: Literal["local", "slurm"] = "local"
-    """local: processes of this machine; slurm: through submitit (extra 'cluster')"""
+    """local: processes of this machine; slurm: jobs of the cluster whose login node this is"""
     jobs: int = 2
     """nodes at a time"""
     num: int = 24
@@ -36,6 +38,7 @@ class Args:
     """folder of the study; each preset has its own subfolder"""
     dry_run: bool = False
     """print the plan and its cost, do nothing"""
+    job: tyro.conf.OmitArgPrefixes[slurm.Slurm] = slurm.Slurm()
 
 
 def main(args: Args) -> None:
@@ -47,8 +50,7 @@ def main(args: Args) -> None:
     if args.dry_run:
         show(nodes, study, args.jobs)
         return
-    start = start_local if args.executor == "local" else cluster_starter(folder)
-    failed = study.run(start, args.jobs)
+    failed = study.run(jobs=args.jobs) if args.executor == "local" else slurm.run(study, args.job)
     if failed:
         raise InputError(
             f"{len(failed)} of {len(nodes)} nodes did not end well ({failed[0]} first): see {study.log(failed[0])}"

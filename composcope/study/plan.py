@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from composcope.errors import InputError
-from composcope.results import Row, read
-from composcope.study.graph import Node, Study
+from composcope.results import Row, read_rows as read
+from composcope.study.schedule import Node, Study
 
 
 @dataclass(frozen=True)
