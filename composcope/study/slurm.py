@@ -115,17 +115,21 @@ def launch(order: Order) -> list[str]:
 
 def work(path: Path) -> int:
     """Do what an Order says; its exit code. Signals are handed on, and the notice of the end of time queues it again."""
-    order = read_json(path, Order)
-    began = time.monotonic()
-    process = subprocess.Popen(launch(order))
-    notices = []
+    notices: list[int] = []
+    process: subprocess.Popen | None = None
 
     def end(number: int, frame: object) -> None:
         notices.append(number)
-        process.send_signal(signal.SIGTERM)
+        if process:
+            process.send_signal(signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGUSR1, end)
+    order = read_json(path, Order)
+    began = time.monotonic()
+    process = subprocess.Popen(launch(order))
+    if notices:  # they came before there was anything to end
+        process.send_signal(signal.SIGTERM)
     code = process.wait()
     if code == 0:
         done = Done((time.monotonic() - began) / 60, order.command)
@@ -169,7 +173,7 @@ def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
     order = Order(node.command, str(study.marker(node.name).resolve()), gpus, nodes)
     write_text(script.with_suffix(".json"), json.dumps(asdict(order)))
     here = [sys.executable, "-m", "composcope.study.slurm", str(script.with_suffix(".json").resolve())]
-    write_text(script, f"#!/bin/sh\nexec {shlex.join(here)}\n")
+    write_text(script, f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n")  # it listens once it runs
     log = study.log(node.name).resolve()
     log.parent.mkdir(parents=True, exist_ok=True)
     words = [f"--job-name={job_name(study, node)}", f"--output={log}", "--open-mode=append", "--parsable"]
