@@ -1,4 +1,6 @@
-"""Whether looking costs memory: activations of every modulated layer over 100 samples, kept as running means."""
+"""Whether looking costs memory: activations of every modulated layer over 100 samples, kept as
+running means.
+"""
 
 import resource
 import time
@@ -6,7 +8,7 @@ import time
 import torch
 
 from composcope.features.capture import Means, capture, first_input
-from composcope.features.measure import modulated_layers
+from composcope.features.means import modulated_layers
 from composcope.nets.unet import UNet
 
 SAMPLES = 100
@@ -20,7 +22,13 @@ def resident() -> float:
 @torch.no_grad()
 def rows() -> list[tuple[str, str, str]]:
     net = UNet(
-        32, features=8, model_channels=32, channel_mult=(1, 2), num_blocks=1, attn_resolutions=(), channels_per_head=32
+        32,
+        features=8,
+        model_channels=32,
+        channel_mult=(1, 2),
+        num_blocks=1,
+        attn_resolutions=(),
+        channels_per_head=32,
     )
     layers, kept, peaks, seconds = modulated_layers(net), Means(), [], {True: 0.0, False: 0.0}
     for sample in range(SAMPLES):
@@ -33,8 +41,10 @@ def rows() -> list[tuple[str, str, str]]:
         peaks.append(resident())
     size = sum(total.numel() * 4 for total in kept.sums.values()) / 2**20
     growth, all_kept = peaks[-1] - peaks[SAMPLES // 10], size * SAMPLES
+    cost = seconds[True] / seconds[False]
+    samples = f"samples {SAMPLES // 10 + 1} to {SAMPLES}, {len(layers)} layers"
+    instead = f"0 is flat; keeping the samples would take {all_kept:.0f} MiB"
     return [
-        (f"features: peak memory added by samples {SAMPLES // 10 + 1} to {SAMPLES}, {len(layers)} layers",
-         f"{growth:.1f} MiB", f"0 is flat; keeping the samples would take {all_kept:.0f} MiB"),
-        ("features: time of a call with hooks / without", f"{seconds[True] / seconds[False]:.2f}", "1 is free"),
-    ]  # fmt: skip
+        (f"features: peak memory added by {samples}", f"{growth:.1f} MiB", instead),
+        ("features: time of a call with hooks / without", f"{cost:.2f}", "1 is free"),
+    ]

@@ -1,4 +1,6 @@
-"""Pixel gradients at once against loops of torch.autograd.grad; local conditions against the plain model."""
+"""Pixel gradients at once against loops of torch.autograd.grad; local conditions against the plain
+model.
+"""
 
 import statistics
 import time
@@ -7,22 +9,31 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from composcope.diffusion.denoiser import Denoiser
 from composcope.diffusion.pixels import Pixels
-from composcope.locality import ComposedScores, LocalConditions, Nearest, Within, pixel_gradient
+from composcope.locality import intervene, pixel_gradient
+from composcope.locality.jacobian import Pixel
+from composcope.locality.measure import pixel_of
 from composcope.runs.config import configure
 from composcope.runs.model import Model
 from composcope.scenes.condition import PAPER_LOCATIONS
 
-PIXELS = [(20, 20), (8, 20), (20, 8), (11, 11), (16, 16)]
+PLACES = [*PAPER_LOCATIONS[:4], (0.5, 0.5)]  # whose pixels are looked at
 
 
 def laptop_model() -> Model:
-    """The laptop preset's global model with its gains opened: untrained, but every layer takes part."""
+    """The laptop preset's global model with its gains opened: untrained, but every layer takes
+    part.
+    """
     model = Model(configure("exp1", "laptop"), Pixels(torch.zeros(3, 1, 1), 1.0))
     for name, value in model.state_dict().items():
         if name.endswith("gain"):
             value.fill_(0.5)
     return model.eval().requires_grad_(False)
+
+
+def pixels_of(x: Tensor) -> list[Pixel]:
+    return [pixel_of(place, x.shape[2:]) for place in PLACES]
 
 
 def kept_graph(model: Model, x: Tensor, sigma: Tensor, cond: Tensor) -> Tensor:
@@ -31,17 +42,18 @@ def kept_graph(model: Model, x: Tensor, sigma: Tensor, cond: Tensor) -> Tensor:
     x0 = model(leaf, sigma, cond)
     maps = [
         sum(
-            torch.autograd.grad(x0[:, c, row, column].sum(), leaf, retain_graph=True)[0][:, c].abs() for c in range(3)
+            torch.autograd.grad(x0[:, c, row, column].sum(), leaf, retain_graph=True)[0][:, c].abs()
+            for c in range(3)
         ).mean(0)
-        for row, column in PIXELS
+        for row, column in pixels_of(x)
     ]
     return torch.stack(maps)
 
 
 def fresh_graph(model: Model, x: Tensor, sigma: Tensor, cond: Tensor) -> Tensor:
     """The simplest loop: a forward pass and a call of autograd.grad for each pixel and channel."""
-    maps = torch.zeros(len(PIXELS), *x.shape[2:])
-    for index, (row, column) in enumerate(PIXELS):
+    maps = torch.zeros(len(PLACES), *x.shape[2:])
+    for index, (row, column) in enumerate(pixels_of(x)):
         for c in range(3):
             leaf = x.clone().requires_grad_()
             value = model(leaf, sigma, cond)[:, c, row, column].sum()
@@ -60,44 +72,47 @@ def medians(*jobs: Callable[[], object], rounds: int = 3) -> list[float]:
     return [statistics.median(own[1:]) for own in times]  # the first round warms up
 
 
+def at_once(model: Model, x: Tensor, sigma: Tensor, cond: Tensor) -> Tensor:
+    return pixel_gradient(model, x, sigma, cond, pixels_of(x))
+
+
 def rows() -> list[tuple[str, str, str]]:
-    model, table = laptop_model(), []
-    for batch in (1, 8):
-        x, sigma = torch.randn(batch, *model.shape), torch.ones(batch)
-        cond = model.conditioner([PAPER_LOCATIONS[:4]] * batch)
-        given = model, x, sigma, cond
-        expected = kept_graph(*given)
-        error = float((pixel_gradient(*given, PIXELS) - expected).abs().max() / expected.max())
-        at_once, kept, fresh = medians(
-            lambda g=given: pixel_gradient(*g, PIXELS), lambda g=given: kept_graph(*g), lambda g=given: fresh_graph(*g)
-        )
-        measured = f"{1e3 * at_once:.0f} ms; {fresh / at_once:.1f}x a loop, {kept / at_once:.1f}x one on a kept graph"
-        table.append(
-            (
-                f"pixel gradient, 5 pixels, 32x32, batch {batch}",
-                measured,
-                f"2x; largest difference {error:.0e} of the maximum",
-            )
-        )
-    return table + interventions(model)
+    model = laptop_model()
+    return [*(gradients(model, batch) for batch in (1, 8)), *interventions(model)]
+
+
+def gradients(model: Model, batch: int) -> tuple[str, str, str]:
+    x = torch.randn(batch, *model.shape)
+    given = (model, x, torch.ones(batch), model.conditioner([PAPER_LOCATIONS[:4]] * batch))
+    expected = kept_graph(*given)
+    error = float((at_once(*given) - expected).abs().max() / expected.max())
+    ours, kept, fresh = medians(
+        lambda: at_once(*given), lambda: kept_graph(*given), lambda: fresh_graph(*given)
+    )
+    side = model.resolution
+    times = f"{fresh / ours:.1f}x a loop, {kept / ours:.1f}x one on a kept graph"
+    return (
+        f"pixel gradient, 5 pixels, {side}x{side}, batch {batch}",
+        f"{1e3 * ours:.0f} ms; {times}",
+        f"2x; largest difference {error:.0e} of the maximum",
+    )
 
 
 def interventions(model: Model, batch: int = 8) -> list[tuple[str, str, str]]:
-    x, sigma, cond = (
-        torch.randn(batch, *model.shape),
-        torch.ones(batch),
-        model.conditioner([PAPER_LOCATIONS[:7]] * batch),
-    )
-    wrapped = {
-        "plain": model,
-        "local conditions, nearest": LocalConditions(model, model.conditioner, Nearest()),
-        "local conditions, within": LocalConditions(model, model.conditioner, Within()),
-        "composed scores": ComposedScores(model, model.conditioner),
-    }
+    x = torch.randn(batch, *model.shape)
+    sigma = torch.ones(batch)
+    cond = model.conditioner([PAPER_LOCATIONS[:7]] * batch)
+    wrapped: dict[str, Denoiser] = {"plain": model}
+    for name in ("local", "within", "composed"):
+        wrapped[name] = intervene(model, name)
     jobs = [lambda d=denoiser: d(x, sigma, cond) for denoiser in wrapped.values()]
     with torch.no_grad():
         seconds = medians(*jobs)
     return [
-        (f"{name}, K = 7", f"{1e3 * s / batch:.1f} ms an image and step", f"{s / seconds[0]:.1f}x plain")
+        (
+            f"{name}, K = 7",
+            f"{1e3 * s / batch:.1f} ms an image and step",
+            f"{s / seconds[0]:.1f}x plain",
+        )
         for name, s in zip(wrapped, seconds, strict=True)
     ]

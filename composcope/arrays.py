@@ -1,4 +1,6 @@
-"""Arrays on disk: .npz, without pickles; what a file claims is checked before anything is made for it."""
+"""Arrays on disk: .npz, without pickles; what a file claims is checked before anything is made for
+it.
+"""
 
 import math
 import os
@@ -32,13 +34,17 @@ def read_npz(path: str | Path, *names: str) -> dict[str, np.ndarray]:
 
 
 def check(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], size: int) -> None:
-    """An InputError if the arrays are longer than their file can hold, or than half of this machine's memory."""
+    """An InputError if the arrays are longer than their file can hold, or than half of this
+    machine's memory.
+    """
     claimed = sum(header(archive, entry) for entry in entries.values())
     if claimed > RATIO * size:
         raise InputError(f"{claimed} bytes are claimed, more than a file of {size} can hold")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if claimed > memory // 2:
-        raise InputError(f"{claimed >> 30} GiB are claimed, more than half of this machine's memory")
+        raise InputError(
+            f"{claimed >> 30} GiB are claimed, more than half of this machine's memory"
+        )
 
 
 def header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:

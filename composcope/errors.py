@@ -1,4 +1,6 @@
-"""What is not our bug: bad input, a full disk, Ctrl-C. A command tells it in one sentence and ends with a code."""
+"""What is not our bug: bad input, a full disk, Ctrl-C. A command tells it in one sentence and ends
+with a code.
+"""
 
 import os
 import signal
@@ -23,9 +25,13 @@ class Stopped(Exception):
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """The work of a command: whatever ends it but a bug becomes one sentence on standard error and an exit code."""
+    """The work of a command: whatever ends it but a bug becomes one sentence on standard error and
+    an exit code.
+    """
     open_streams()
-    in_main = threading.current_thread() is threading.main_thread()  # elsewhere Python has no signals
+    in_main = (
+        threading.current_thread() is threading.main_thread()
+    )  # elsewhere Python has no signals
     before = signal.signal(signal.SIGTERM, stopped) if in_main else None
     try:
         yield
@@ -48,7 +54,9 @@ def sentences() -> Iterator[None]:
 
 
 def open_streams() -> None:
-    """Streams that were closed lead nowhere; characters that a terminal does not have become question marks."""
+    """Streams that were closed lead nowhere; characters that a terminal does not have become
+    question marks.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -58,7 +66,9 @@ def open_streams() -> None:
 
 
 def flush() -> None:
-    """What was printed is on its way before the command ends well: a full disk is told, not passed over."""
+    """What was printed is on its way before the command ends well: a full disk is told, not passed
+    over.
+    """
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -1,4 +1,5 @@
-"""Files that appear whole or not at all, folders that one process at a time may write to, JSON with its types checked.
+"""Files that appear whole or not at all, folders that one process at a time may write to, JSON with
+its types checked.
 
 What is refused leaves nothing behind: folders and locks that were made for it go again.
 """
@@ -26,7 +27,9 @@ T = TypeVar("T")
 
 @contextmanager
 def folder_for(path: Path) -> Iterator[None]:
-    """The folder `path`, made if need be; what was made for work that fails goes again, if it is empty."""
+    """The folder `path`, made if need be; what was made for work that fails goes again, if it is
+    empty.
+    """
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     try:
@@ -40,7 +43,7 @@ def folder_for(path: Path) -> Iterator[None]:
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """A full disk does not say which file it had no room for: the error gets the name of this one."""
+    """A full disk does not say which file it had no room for: its error gets this name."""
     try:
         yield
     except OSError as error:
@@ -50,7 +53,9 @@ def named(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it is removed."""
+    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it
+    is removed.
+    """
     path = Path(path)
     if not path.name or path.is_dir():
         raise InputError(f"{path} is a folder; a file has to be written there")
@@ -71,7 +76,9 @@ PARTIAL = re.compile(r"\..+\.(?P<host>[^.]+)\.(?P<process>\d+)\.part")
 
 @cache
 def sweep(folder: Path) -> None:
-    """Remove what processes of this machine were writing here when they were killed; once a process and folder."""
+    """Remove what processes of this machine were writing here when they were killed; once a process
+    and folder.
+    """
     for path in folder.glob(".*.part"):
         found = PARTIAL.fullmatch(path.name)
         if found and found["host"] == socket.gethostname() and not lives(int(found["process"])):
@@ -79,7 +86,9 @@ def sweep(folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove all that writers of any machine left half done below a folder that this process alone may write to."""
+    """Remove all that writers of any machine left half done below a folder that this process alone
+    may write to.
+    """
     for path in folder.rglob(".*.part"):
         if PARTIAL.fullmatch(path.name):
             path.unlink(missing_ok=True)
@@ -114,11 +123,15 @@ def write_png(path: str | Path, picture: Any) -> None:
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """Hold `folder` for this process; a second one gets an InputError at once. The lock dies with its holder."""
+    """Hold `folder` for this process; a second one gets an InputError at once. The lock dies with
+    its holder.
+    """
     folder = Path(folder)
     with folder_for(folder), held(folder / ".lock", wait=False) as file:
         if file is None:
-            raise InputError(f"{folder} is in use by another process; wait for it or choose another folder")
+            raise InputError(
+                f"{folder} is in use by another process; wait for it or choose another folder"
+            )
         yield
 
 
@@ -132,7 +145,9 @@ def alone(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def held(path: Path, wait: bool) -> Iterator[IO | None]:
-    """The lock file `path`, which is there only while it is held; None if another holds it and we do not `wait`."""
+    """The lock file `path`, which is there only while it is held; None if another holds it and we
+    do not `wait`.
+    """
     while True:
         file = open(path, "a")  # noqa: SIM115 (closed below)
         try:
@@ -176,7 +191,9 @@ def content(path: str | Path) -> bytes:
 
 
 def read_json(path: str | Path, kind: type[T] | Any) -> T:
-    """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field checked."""
+    """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field
+    checked.
+    """
     return parse_json(content(path), kind, str(path))
 
 
@@ -199,7 +216,7 @@ def parse_json(text: bytes | str, kind: type[T] | Any, where: str) -> T:
         decoded = msgspec.json.decode(raw)
         if unknown := unknown_field(decoded, kind):
             raise InputError(f"there is no field `{unknown}`")
-        return msgspec.convert(decoded, kind)
+        return msgspec.convert(decoded, kind, str_keys=True)
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -1,6 +1,8 @@
-"""The one reader of pictures: PNG and JPEG, whatever their file is called; every failure is one sentence.
+"""The one reader of pictures: PNG and JPEG, whatever their file is called; every failure is one
+sentence.
 
-Other formats stay closed: some of them are programs (PostScript) or are read by libraries of their own.
+Other formats stay closed: some of them are programs (PostScript) or are read by libraries of their
+own.
 """
 
 import io
@@ -41,7 +43,10 @@ def opened(source: str | Path | bytes) -> Iterator[Image.Image]:
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
             if picture.width * picture.height > MOST:
-                raise InputError(f"{name} has {picture.width} x {picture.height} pixels: more than {MOST} are not read")
+                raise InputError(
+                    f"{name} has {picture.width} x {picture.height} pixels: "
+                    f"more than {MOST} are not read"
+                )
             yield picture
     except InputError:
         raise

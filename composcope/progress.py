@@ -1,4 +1,6 @@
-"""What a user sees while waiting: a bar on standard error with the count, the rate and the time left."""
+"""What a user sees while waiting: a bar on standard error with the count, the rate and the time
+left.
+"""
 
 import os
 import sys
@@ -42,7 +44,8 @@ def console() -> Console:
 
 
 def bar() -> Progress:
-    """A rich Progress with our columns; the caller adds tasks. `description` may be updated with the latest numbers.
+    """A rich Progress with our columns; the caller adds tasks. `description` may be updated with
+    the latest numbers.
 
     Of the processes of one torchrun only the first shows it.
     """
@@ -51,7 +54,13 @@ def bar() -> Progress:
     if shown.width < NARROW:
         columns += [TaskProgressColumn(), TimeRemainingColumn()]
     else:
-        columns += [BarColumn(), MofNCompleteColumn(), Rate(), TimeElapsedColumn(), TimeRemainingColumn()]
+        columns += [
+            BarColumn(),
+            MofNCompleteColumn(),
+            Rate(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        ]
     return Progress(*columns, console=shown, disable=os.environ.get("RANK", "0") != "0")
 
 
@@ -63,7 +72,7 @@ def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T
 
 @contextmanager
 def live(table: Table) -> Iterator[Live]:
-    """A table that is updated in place, and ends with its line whether or not this is a terminal."""
+    """A table that is updated in place; it ends with its line, on a terminal or not."""
     shown = console()
     try:
         with Live(table, console=shown, refresh_per_second=2) as updated:

@@ -1,4 +1,4 @@
-"""SIGINT (Ctrl-C) and SIGTERM (a scheduler's) as a question that work answers when it is safe to."""
+"""SIGINT (Ctrl-C) and SIGTERM (a scheduler's) as a question that work answers when it can."""
 
 import signal
 import threading
@@ -11,14 +11,17 @@ class Interrupted(BaseException):
 
 
 class Stop:
-    """`with Stop() as stop`: `stop.number` is the signal that came, or 0. A second Ctrl-C ends the process as usual.
+    """`with Stop() as stop`: `stop.number` is the signal that came, or 0. A second Ctrl-C ends the
+    process as usual.
 
     In a thread other than the main one, where Python has no signals, nothing ever comes.
     """
 
     def __init__(self, patient: bool = False):
         self.number = 0
-        self.patient = patient  # torchrun repeats to its processes what the terminal has sent them already
+        self.patient = (
+            patient  # torchrun repeats to its processes what the terminal has sent them already
+        )
         self.breakable = False
 
     def __enter__(self) -> "Stop":

@@ -1,4 +1,6 @@
-"""Tensors on disk: safetensors, which run no code; every failure is one sentence that names the file."""
+"""Tensors on disk: safetensors, which run no code; every failure is one sentence that names the
+file.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +14,9 @@ from composcope.errors import InputError
 from composcope.files import whole
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: dict[str, str] | None = None) -> None:
+def save_tensors(
+    path: Path, tensors: Mapping[str, Tensor], about: dict[str, str] | None = None
+) -> None:
     """All tensors by name, and words about them."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with whole(path) as partial:

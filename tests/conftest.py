@@ -3,8 +3,12 @@
 import os
 import sys
 
-# The networks of the tests are tiny: threads that wait for each other cost more than they give.
+import numba
+
+# The networks of the tests are tiny, and tests run in several processes: threads that wait for each
+# other cost more than they give. A test of threads asks for more of them itself.
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
-# torchvision comes along with the CLIP vocabulary, built for another torch; whoever looks for it must not find it.
+numba.set_num_threads(1)
+# A torchvision that was built for another torch breaks the import of transformers.
 sys.modules["torchvision"] = None

@@ -1,38 +1,43 @@
-"""A small SDXL pipeline with random weights from diffusers' own classes, and the real CLIP vocabulary."""
+"""A small SDXL pipeline with random weights from diffusers' own classes, and a short vocabulary."""
 
-import gzip
-import importlib.util
 from functools import cache
-from pathlib import Path
 
 import torch
 
-from composcope.features import sdxl
+from composcope.adapters.diffusers import importable
+from composcope.experiments.text_control import TOKENIZER
 
 
 @cache
 def clip_tokenizer():
+    """All bytes and a few of CLIP's merges: what is not a word of the text control is spelled."""
     from transformers import CLIPTokenizer
-    from transformers.models.clip.tokenization_clip import pre_tokenizers
 
-    spec = importlib.util.find_spec("open_clip")
-    packed = Path(spec.origin).with_name("bpe_simple_vocab_16e6.txt.gz").read_bytes()
-    merges = [tuple(line.split()) for line in gzip.decompress(packed).decode().split("\n")[1:48895]]
-    # The vocabulary's own order of bytes: printable ones first.
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet(), key=lambda c: (ord(c) > 255, ord(c)))
-    tokens = [*letters, *(c + "</w>" for c in letters), *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
-    return CLIPTokenizer(vocab={t: i for i, t in enumerate(tokens)}, merges=merges, model_max_length=77)
+    return CLIPTokenizer.from_pretrained(TOKENIZER, model_max_length=77)
 
 
 def random_pipeline(prediction: str = "epsilon"):
-    sdxl.quiet()
-    from diffusers import AutoencoderKL, EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
+    importable()
+    from diffusers import (
+        AutoencoderKL,
+        EulerDiscreteScheduler,
+        StableDiffusionXLPipeline,
+        UNet2DConditionModel,
+    )
     from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection
 
     torch.manual_seed(0)
     tokenizer = clip_tokenizer()
     text = CLIPTextConfig(
-        hidden_size=16, intermediate_size=16, projection_dim=16, num_hidden_layers=2, num_attention_heads=2
+        vocab_size=len(tokenizer),
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        hidden_size=16,
+        intermediate_size=16,
+        projection_dim=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
     )
     unet = UNet2DConditionModel(
         sample_size=8,

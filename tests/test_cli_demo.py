@@ -1,31 +1,38 @@
-"""The main job, small: scenes, shipped models drawn live, the page; what does not ship is said to be missing."""
+"""The main job, small: scenes, shipped models drawn live and looked at, the page, and what to do next."""
 
-import subprocess
-import sys
-
+import pytest
 from PIL import Image
 
-from composcope.cli.demo import K_SHOWN, MACHINE, SHOWN
-from composcope.results import read
+from composcope.cli import demo
+from composcope.evaluation import read_answers
+from composcope.results import read_rows, where
 from composcope.runs.model import SHIPPED
 
 
-def test_the_demo_leaves_pictures_rows_and_a_page(tmp_path):
-    words = [sys.executable, "-m", "composcope", "demo", "--out", str(tmp_path), "--num", "1", "--steps", "2"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-500:]
+def test_the_demo_leaves_pictures_rows_and_a_page(tmp_path, monkeypatch, capfd):
+    """Two of its drawers and one of its looks; one that does not ship is said to be missing."""
+    monkeypatch.setattr(demo, "DRAWN", (("exp1", False), ("exp2", True), ("exp9", False)))
+    monkeypatch.setattr(demo, "LOOKED_AT", ("exp1",))
+    demo.main(demo.Args(out=tmp_path, num=1, steps=2))
     with Image.open(tmp_path / "scenes.png") as picture:
         assert picture.width > 900
-    ships = {name for name, (run, _) in SHOWN.items() if (SHIPPED / run / "config.json").exists()} | {MACHINE}
-    assert {path.parent.name for path in (tmp_path / "live").glob("*/drawn.png")} == ships
-    asked = {}
-    for row in read(tmp_path / "live" / "rows.jsonl"):
-        asked.setdefault(row.run, []).append(row.setting.get("K") if row.value is not None else "missing")
-    missing = set(SHOWN) - ships
-    assert asked == {name: list(K_SHOWN) for name in ships} | {name: ["missing"] for name in missing}
-    assert all(f"{name:10} does not ship" in done.stdout for name in missing)
-    text = (tmp_path / "index.html").read_text()
-    assert text.count("drawn now: 1, 3, 6, 9 objects asked for") == 2 * len(ships)  # in the caption and as alt text
-    assert ("because it does not ship" in text) == bool(missing)
-    *_, locality, path = done.stdout.splitlines()
-    assert locality.startswith("Conditional locality") and path.endswith("index.html")
+    (file,) = tmp_path.glob("live/*/rows.jsonl")
+    found = where(read_rows(file), what="length/found")
+    asked = [(row.run, row.intervention, row.K) for row in found]
+    assert asked == [(*who, K) for who in (("exp1", None), ("exp2", "local")) for K in demo.K_SHOWN]
+    assert len(read_answers(file.parent / "exp2 with local conditions" / "K9.npz").images) == 1
+    assert where(read_rows(file), what="locality/conditional_locality", run="exp1")
+    told = capfd.readouterr().out
+    assert "exp9 does not ship" in told and "composcope explore" in told.splitlines()[-1]
+    assert (tmp_path / "index.html").stat().st_size > 10_000
+
+
+def test_what_the_demo_shows_is_of_the_study():
+    from composcope.study.table import BY_NAME
+
+    assert {run for run, _ in demo.DRAWN} | set(demo.LOOKED_AT) <= set(BY_NAME)
+
+
+@pytest.mark.parametrize("run", sorted({run for run, _ in demo.DRAWN}))
+def test_what_the_demo_draws_ships(run):
+    assert (SHIPPED / run / "model.safetensors").exists()

@@ -1,4 +1,4 @@
-"""The commands as a user calls them: rows, figures, the table, and clear words about a wrong name."""
+"""The commands as a user calls them: rows, curves, figures, the table, and clear words about a wrong name."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from composcope import cli
-from composcope.results import read
+from composcope.results import only, read_rows
 
 
 def run(monkeypatch, *words):
@@ -14,30 +14,31 @@ def run(monkeypatch, *words):
     cli.main()
 
 
-@pytest.mark.parametrize(("command", "study", "claim", "holds"), [("theory", "machines", "machine/ideal", True)])
-def test_rows_and_figures(monkeypatch, capsys, tmp_path, command, study, claim, holds):
+def test_rows_curves_and_figures(monkeypatch, capsys, tmp_path):
     out = tmp_path / "deep" / "rows.jsonl"
-    run(monkeypatch, command, "--only", study, "--out", out, "--json")
+    run(monkeypatch, "theory", "--only", "machines", "--out", out, "--json")
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    rows = read(out)
-    assert [row["claim"] for row in printed] == [row.claim for row in rows]
-    (row,) = [row for row in rows if row.claim == claim]
-    assert row.setting["holds"] == holds and row.setting["tolerance"] > 0
-    with Image.open(out.with_name(f"{command}_{study}.png")) as image:
+    rows = read_rows(out)
+    assert [row["what"] for row in printed] == [row.what for row in rows]
+    row = only(rows, what="theory/machine/ideal")
+    assert row.holds and row.predicted == 0 and row.tolerance > 0 and row.rule == "=" and row.claim
+    with Image.open(out.with_suffix("") / "machines.png") as image:
         assert image.width > 300
+    assert (out.with_suffix("") / "machines.npz").exists()
 
 
 def test_the_table_and_a_second_run(monkeypatch, capsys, tmp_path):
     out = tmp_path / "rows.jsonl"
     run(monkeypatch, "theory", "--only", "feature_space", "--out", out)
-    rows = read(out)
+    rows = read_rows(out)
     run(monkeypatch, "theory", "--only", "feature_space", "--out", out)
     lines = [line for line in capsys.readouterr().out.splitlines() if "claim2/decreasing" in line]
     assert len(lines) == 2 and all("no" in line for line in lines)
-    assert read(out) == rows and len(rows) == 8  # measured again: the same rows, not more of them
+    again = [(row.what, row.value, row.holds) for row in read_rows(out)]
+    assert again == [(row.what, row.value, row.holds) for row in rows]  # the same rows, not more of them
 
 
-def test_an_unknown_study_is_named(monkeypatch, capsys, tmp_path):
+def test_an_unknown_toy_is_named(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
         run(monkeypatch, "theory", "--only", "lemma_9", "--out", tmp_path / "rows.jsonl")
     assert stop.value.code == 2

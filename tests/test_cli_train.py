@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from composcope.cli import main
+from composcope.runs.config import configure
 
 
 def run(monkeypatch, *words):
@@ -14,11 +15,29 @@ def run(monkeypatch, *words):
 
 
 def test_flags_become_the_configuration(monkeypatch, capsys):
-    flags = ("--preset", "smoke", "--labels", "random", "--objects", 1, 5, "--lr", 0.5, "--seed", 3, "--plane", "True")
+    flags = (
+        "--preset",
+        "smoke",
+        "--labels",
+        "random",
+        "--objects",
+        1,
+        5,
+        "--lr",
+        0.5,
+        "--seed",
+        3,
+        "--plane",
+        "True",
+    )
     run(monkeypatch, "exp2", "--dry-run", *flags)
     said = json.loads(capsys.readouterr().out)
     assert (said["labels"], said["objects"], said["conditioner"]) == ("random", [1, 5], "grid")
-    assert (said["recipe"]["lr"], said["recipe"]["seed"], said["architecture"]["plane"]) == (0.5, 3, True)
+    assert (said["recipe"]["lr"], said["recipe"]["seed"], said["architecture"]["plane"]) == (
+        0.5,
+        3,
+        True,
+    )
 
 
 def test_what_is_wrong_is_said_in_one_sentence(monkeypatch, capsys, tmp_path):
@@ -35,6 +54,24 @@ def test_what_is_wrong_is_said_in_one_sentence(monkeypatch, capsys, tmp_path):
         error = capsys.readouterr().err
         assert stop.value.code == 2 and sentence in error and error.count("\n") == 1, (words, error)
         assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_help_shows_the_settings_of_the_experiment_and_no_none(monkeypatch, capsys):
+    for words, shown in (((), "default: global"), (("exp2l",), "default: local")):
+        with pytest.raises(SystemExit) as stop:
+            run(monkeypatch, *words, "--help")
+        text = capsys.readouterr().out
+        assert stop.value.code == 0 and shown in text and "{None}" not in text
+        assert all(
+            f"--{name}" in text for name in ("images", "seed", "objects", "optimizer", "view")
+        )
+
+
+def test_another_net_brings_its_own_architecture(monkeypatch, capsys):
+    run(monkeypatch, "exp2l", "--dry-run", "--net", "global", "--width", 32)
+    assert json.loads(capsys.readouterr().out) == json.loads(
+        configure("exp2", changes={"width": 32}).json()
+    )
 
 
 def test_help_opens_with_a_line_to_paste(monkeypatch, capsys):

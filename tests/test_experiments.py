@@ -11,7 +11,7 @@ from composcope.cli import reproduce
 from composcope.results import read
 from composcope.runs.config import Config
 from composcope.study.plan import RUNS, plan
-from experiments import (
+from composcope.experiments import (
     centred_subject,
     color_features,
     label_policies,

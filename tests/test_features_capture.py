@@ -4,7 +4,7 @@ from torch import nn
 
 from composcope.errors import InputError
 from composcope.features.capture import Means, capture, first_input, places, pooled
-from composcope.features.measure import modulated_layers
+from composcope.features.means import modulated_layers
 from composcope.nets.unet import UNet
 
 

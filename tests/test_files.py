@@ -1,4 +1,4 @@
-"""Files that are whole or not there, locks that go with their holder, JSON whose types are checked."""
+"""Files that are whole or not there, locks that go with their holder, JSON with types checked."""
 
 import errno
 import multiprocessing
@@ -59,7 +59,9 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
 
 
 def test_parts_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path):
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True
+    )
     here = socket.gethostname()
     names = {
         f".K2.npz.{here}.{dead.stdout.strip()}.part": False,
@@ -74,7 +76,11 @@ def test_parts_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path):
 
 
 def test_a_lock_is_there_only_while_it_is_held(tmp_path):
-    with locked(tmp_path), pytest.raises(InputError, match="in use by another process"), locked(tmp_path):
+    with (
+        locked(tmp_path),
+        pytest.raises(InputError, match="in use by another process"),
+        locked(tmp_path),
+    ):
         pass
     assert list(tmp_path.iterdir()) == []
     with locked(tmp_path):
@@ -88,7 +94,7 @@ def count_up(path, times):
 
 
 def test_writers_that_take_turns_lose_nothing(tmp_path):
-    """Four processes add one a hundred times each; the lock file itself comes and goes 400 times."""
+    """Four processes add one a hundred times each; the lock comes and goes 400 times."""
     write_text(tmp_path / "n", "0")
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=count_up, args=(tmp_path / "n", 100)) for _ in range(4)]
@@ -132,7 +138,9 @@ def test_other_json_is_refused_in_a_sentence(text, told):
 
 def test_a_wrong_line_is_named(tmp_path):
     (tmp_path / "rows.jsonl").write_text(GOOD + "\n\n" + GOOD.replace("3", "null") + "\n")
-    with pytest.raises(InputError, match=r"rows.jsonl, line 3: Expected `int`, got `null` - at `\$.inner.width`"):
+    with pytest.raises(
+        InputError, match=r"rows.jsonl, line 3: Expected `int`, got `null` - at `\$.inner.width`"
+    ):
         read_lines(tmp_path / "rows.jsonl", Outer)
 
 

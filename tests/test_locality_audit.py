@@ -1,12 +1,16 @@
-"""The whole report on denoisers that are exactly local, ignore their conditions, or act evenly."""
+"""The whole audit of denoisers that are exactly local, ignore their conditions, act evenly or break
+the contract.
+"""
 
 import numpy as np
 import pytest
 import torch
 
 from composcope.errors import InputError
-from composcope.locality import audit
+from composcope.locality import LocalConditions, audit
 from composcope.locality.audit import states_at
+from composcope.locality.contract import condition_names
+from composcope.results import where
 from composcope.scenes.condition import ColorCounts, LocationGrid
 
 GRID = LocationGrid(8)
@@ -26,8 +30,19 @@ def even(x, sigma, cond):
     return x + cond.sum(1)[:, None, None, None]
 
 
+def bands(x, sigma, cond):
+    """Colour k of eight paints the k-th eighth of the rows."""
+    return 0.5 * x + cond[:, None, :, None].repeat_interleave(x.shape[2] // 8, 2)
+
+
+def values(rows, what, **where_else):
+    return [row.value for row in where(rows, what=f"locality/{what}", **where_else)]
+
+
 class Lenient(LocationGrid):
-    """A conditioner that takes any places, such as pixels; it is not even asked before audit has looked at them."""
+    """A conditioner that takes any places, such as pixels; it is not even asked before audit has
+    looked at them.
+    """
 
     def __call__(self, condition_sets, seed=0):
         pytest.fail("asked")
@@ -38,54 +53,88 @@ class Lenient(LocationGrid):
 def test_a_local_denoiser_has_locality_one_at_every_scale(states, side):
     report = audit(local, torch.randn(2, 3, side, side), SETS, GRID, SIGMAS, states=states)
     assert report.conditional_locality.value == pytest.approx(1.0, abs=1e-12)
-    ones = [row.estimate.value for row in report.rows if row.name in ("square", "near_share", "own_share")]
-    assert ones == pytest.approx([1.0] * len(ones), abs=1e-12) and len(ones) == 6
-    energies = [row.estimate.value for row in report.rows if row.name == "energy"]
-    assert energies == pytest.approx([1.5**2] * 2)  # three channels of 0.5 at one pixel, eq. 9
-    assert report.chance == pytest.approx((2 * (3 / 8) ** 2 + (0.06 + 1.5 / 8) ** 2) / 3)  # one in a corner
+    for what in ("square", "near_share", "own_share"):
+        assert values(report.rows(), what) == pytest.approx([1.0] * 2, abs=1e-12)
+    assert values(report.rows(), "energy") == pytest.approx(
+        [1.5**2] * 2
+    )  # three channels of 0.5 at one pixel, eq. 9
+    assert values(report.rows(), "overlap") == pytest.approx(
+        [0.0] * 3
+    )  # at both levels, and over both
+    assert report.chance == pytest.approx(
+        (2 * (3 / 8) ** 2 + (0.06 + 1.5 / 8) ** 2) / 3
+    )  # one in a corner
 
 
 def test_an_image_of_which_nothing_is_asked_leaves_the_others_as_they_are():
     report = audit(local, torch.randn(3, 3, 16, 16), [(), *SETS], GRID, SIGMAS)
-    assert [row.estimate.value for row in report.rows if row.name == "own_share"] == pytest.approx([1.0] * 2)
+    assert values(report.rows(), "own_share") == pytest.approx([1.0] * 2)
 
 
 def test_an_even_denoiser_has_chance_level_and_one_that_ignores_has_none():
     sets = [SETS[0], SETS[0]]
     report = audit(even, torch.randn(2, 3, 16, 16), sets, GRID, SIGMAS)
     assert report.conditional_locality.value == pytest.approx(report.chance)
-    own = [row.estimate.value for row in report.rows if row.name == "own_share"]
-    assert own == pytest.approx([0.5, 0.5])
+    assert values(report.rows(), "own_share") == pytest.approx([0.5, 0.5])
+    assert values(report.rows(), "overlap") == pytest.approx([1.0] * 3)
     ignoring = audit(lambda x, sigma, cond: x, torch.randn(2, 3, 16, 16), sets, GRID, SIGMAS)
     assert (ignoring.levels[0].influences == 0).all()
     assert np.isnan(ignoring.conditional_locality.value)
+    assert values(ignoring.rows(), "conditional_locality") == [None]
+    assert "no condition acts on any pixel" in ignoring.table()
 
 
 def test_rows_and_table_hold_what_was_measured():
     pixels = [(2, 3), (13, 9)]
     report = audit(local, torch.randn(2, 3, 16, 16), [SETS[0]] * 2, GRID, SIGMAS, pixels)
-    influence = {
-        (row.setting["sigma"], tuple(row.setting["pixel"]), row.setting["condition"]): row.estimate.value
-        for row in report.rows
-        if row.name == "influence"
-    }
     for sigma in SIGMAS:  # the pixels are in the cells of the two conditions
-        assert influence[sigma, (2, 3), 0] == 0
-        assert influence[sigma, (13, 9), 1] == pytest.approx(sigma * 3**0.5, rel=1e-5)
+        there = {"sigma": sigma, "pixel": (2, 3), "condition": "0.19,0.31"}
+        assert values(report.rows(), "influence", **there) == [0]
+        there = {"sigma": sigma, "pixel": (13, 9), "condition": "0.56,0.81"}
+        assert values(report.rows(), "influence", **there) == pytest.approx(
+            [sigma * 3**0.5], rel=1e-5
+        )
+    assert {row.n for row in report.rows()} == {2} and {row.K for row in report.rows()} == {2}
     lines = report.table().splitlines()
-    assert len(lines) == 1 + len(SIGMAS) + 1
+    assert len(lines) == 1 + len(SIGMAS) + 2
     assert lines[-1].startswith("conditional locality 1.00 [1.00, 1.00], chance 0.")
 
 
 def test_without_conditions_only_pixels_are_measured():
     report = audit(lambda x, sigma, cond: 2 * x, torch.randn(2, 3, 16, 16), sigmas=SIGMAS)
-    assert {row.name for row in report.rows} == {"square", "energy"}
-    assert "conditional" not in report.table()
+    assert {row.what for row in report.rows()} == {"locality/square", "locality/energy"}
+    assert "only pixels were measured" in report.table()
+    assert len(report.plot().axes) == 2 * 2  # the image and one pixel, at two noise levels
 
 
-def test_conditions_without_a_place_are_refused():
-    with pytest.raises(InputError, match="'red' is not a place"):
-        audit(lambda x, sigma, cond: x, torch.zeros(1, 3, 16, 16), [("red", "blue")], ColorCounts(), SIGMAS)
+def test_conditions_without_a_place_have_influences_and_overlap_and_no_share_near_one():
+    asked = [("blue", "brown", "red")] * 2
+    report = audit(
+        bands, torch.randn(2, 3, 16, 16), asked, ColorCounts(), SIGMAS, pixels=[(0, 5), (13, 5)]
+    )
+    found = {row.what.removeprefix("locality/") for row in report.rows()}
+    assert found == {"square", "energy", "overlap", "influence"}
+    assert values(report.rows(), "overlap") == pytest.approx([0.0] * 3)
+    for color, at_top, below in (("blue", 3**0.5, 0), ("brown", 0, 0), ("red", 0, 3**0.5)):
+        here = {"sigma": 5.0, "condition": color}
+        assert values(report.rows(), "influence", pixel=(0, 5), **here) == pytest.approx([at_top])
+        assert values(report.rows(), "influence", pixel=(13, 5), **here) == pytest.approx([below])
+    assert "no places: the share of influence near a place is left out" in report.table()
+    assert [axes.get_ylabel() for axes in report.plot().axes[::2]] == [
+        "denoised", "pixel (0, 5)", "pixel (13, 5)", "blue", "brown", "red",
+    ]  # fmt: skip
+
+
+def test_a_wrapped_denoiser_is_measured_with_its_own_conditioner_and_its_rows_say_so():
+    wrapped = LocalConditions(even, GRID)
+    centres = ((0.1875, 0.3125), (0.5625, 0.8125))
+    report = audit(wrapped, torch.randn(2, 3, 16, 16), [centres] * 2, sigmas=SIGMAS)
+    assert report.conditional_locality.value == pytest.approx(1.0)
+    assert {(row.intervention, row.radius) for row in report.rows()} == {("local", 0.1875)}
+
+
+def test_conditions_are_called_what_people_call_them():
+    assert condition_names([(0.65, 0.25), "red", "red", 7]) == ("0.65,0.25", "red", "red #2", "7")
 
 
 def test_a_trajectory_is_the_same_whatever_level_is_looked_at_first():
@@ -96,27 +145,70 @@ def test_a_trajectory_is_the_same_whatever_level_is_looked_at_first():
     images = torch.zeros(4, 3, 16, 16)
     for sigmas in ([80.0, 10.0, 0.5], [0.5]):
         state = states_at(exact, images, torch.tensor(sigmas), None, "trajectory", seed=0)[-1]
-        assert state.mean() == pytest.approx(3, abs=0.1) and state.std() == pytest.approx(0.26**0.5, abs=0.05)
+        assert state.mean() == pytest.approx(3, abs=0.1) and state.std() == pytest.approx(
+            0.26**0.5, abs=0.05
+        )
 
 
 def test_what_looks_at_nothing_has_no_square():
     report = audit(lambda x, sigma, cond: 0 * x, torch.randn(2, 3, 16, 16), sigmas=[1.0])
-    assert [row.name for row in report.rows if np.isnan(row.estimate.value)] == ["square"]
+    assert [row.what for row in report.rows() if row.value is None] == ["locality/square"]
+
+
+def in_place(x, sigma, cond):
+    return x.mul_(0.5)
+
+
+class TooFew(LocationGrid):
+    def left_out(self, condition_set, seed=0):
+        return super().left_out(condition_set, seed)[1:]
+
+
+class OneRow(LocationGrid):
+    def __call__(self, condition_sets, seed=0):
+        return super().__call__(condition_sets, seed)[:1]
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"denoiser": torch.no_grad()(local)}, "gives no gradient"),
-        ({"sigmas": [1.0, -1.0]}, "sigmas are above 0"),
-        ({"condition_sets": SETS[:1]}, "1 condition sets for 2 images"),
-        ({"condition_sets": [((16.0, 16.0),)] * 2, "conditioner": Lenient(8)}, r"\(16.0, 16.0\) is not in \[0, 1\]"),
+        (
+            {"denoiser": lambda x, sigma, cond: x[:, :1]},
+            r"returns \[2, 1, 16, 16\] for x of \[2, 3, 16, 16\]",
+        ),
+        ({"denoiser": lambda x, sigma, cond: (x,)}, "returns tuple for x"),
         ({"denoiser": lambda x, sigma, cond: x * torch.nan}, "not finite at sigma 5"),
+        ({"denoiser": in_place}, "changes x in place"),
+        ({"sigmas": [1.0, -1.0]}, "sigmas are above 0"),
+        ({"sigmas": []}, "at least one"),
+        ({"states": "blurred"}, "not 'blurred'"),
         ({"states": "trajectory", "sigmas": [0.5, 5.0]}, "falling noise levels"),
+        ({"condition_sets": SETS[:1]}, "1 condition sets for 2 images"),
+        ({"condition_sets": None}, "a conditioner and no condition sets"),
+        ({"condition_sets": ["red", "blue"]}, "not a string"),
+        ({"conditioner": None}, "condition sets without a conditioner"),
+        (
+            {"conditioner": TooFew(8)},
+            r"left_out of TooFew returns \[2, 64\] for 2 conditions, not 3 rows",
+        ),
+        ({"conditioner": OneRow(8)}, r"OneRow returns \[1, 64\] for 2 sets"),
+        ({"conditioner": lambda sets, seed=0: torch.zeros(2, 64)}, "has no left_out"),
+        (
+            {"condition_sets": [((16.0, 16.0),)] * 2, "conditioner": Lenient(8)},
+            r"\(16.0, 16.0\) is not in \[0, 1\]",
+        ),
+        ({"condition_sets": [("red",)] * 2}, "'red' is not a place"),
         ({"images": torch.zeros(0, 3, 16, 16), "condition_sets": []}, "0 images"),
+        ({"images": torch.full((2, 3, 16, 16), torch.inf)}, "not finite"),
     ],
 )
 def test_what_cannot_be_measured_is_said(changes, sentence):
-    asked = {"denoiser": local, "images": torch.randn(2, 3, 16, 16), "condition_sets": SETS, "conditioner": GRID}
+    asked = {
+        "denoiser": local,
+        "images": torch.randn(2, 3, 16, 16),
+        "condition_sets": SETS,
+        "conditioner": GRID,
+    }
     with pytest.raises(InputError, match=sentence):
         audit(**asked | {"sigmas": SIGMAS} | changes)

@@ -1,4 +1,6 @@
-"""Influence on denoisers whose conditions are known to act nowhere or in blocks; states on a known path."""
+"""Influence on denoisers whose conditions are known to act nowhere or in blocks; states on a known
+path.
+"""
 
 import torch
 
@@ -9,12 +11,16 @@ PLACES = [(0.125, 0.125), (0.875, 0.125), (0.625, 0.875)]
 
 
 class Blocks:
-    """A grid of 4 x 4 cells as cond: a cell asked for is painted, channel c with c times the noise level."""
+    """A grid of 4 x 4 cells as cond: a cell asked for is painted, channel c with c times the noise
+    level.
+    """
 
     features = 16
 
     def __call__(self, condition_sets, seed=0):
-        return torch.stack([self.left_out(asked, seed + i)[0] for i, asked in enumerate(condition_sets)])
+        return torch.stack(
+            [self.left_out(asked, seed + i)[0] for i, asked in enumerate(condition_sets)]
+        )
 
     def left_out(self, condition_set, seed=0):
         parts = torch.zeros(len(condition_set), 16)
@@ -40,12 +46,15 @@ def test_influence_of_independent_blocks_is_their_own_block_and_zero_outside():
 
 
 def test_a_denoiser_that_ignores_its_conditions_has_influence_zero():
-    assert (influence(lambda x, sigma, cond: x.tanh(), torch.randn(2, 3, 8, 8), 1.0, Blocks(), PLACES) == 0).all()
+    assert (
+        influence(lambda x, sigma, cond: x.tanh(), torch.randn(2, 3, 8, 8), 1.0, Blocks(), PLACES)
+        == 0
+    ).all()
 
 
 def test_each_image_has_its_own_set_and_seed_and_all_go_in_one_batch():
     class Slots(Blocks):
-        """Which channel-free feature a condition uses depends on the seed, as in a list of slots."""
+        """The feature that a condition uses depends on the seed, as in a list of slots."""
 
         def left_out(self, condition_set, seed=0):
             return super().left_out(condition_set).roll(seed, 1)
@@ -72,7 +81,9 @@ def test_noised_images_have_noise_of_their_own_seed():
 
 
 def test_a_trajectory_follows_the_known_path_of_a_gaussian():
-    """With x0 ~ N(0, s^2): D = x s^2 / (s^2 + sigma^2), and x(sigma) is proportional to sqrt(s^2 + sigma^2)."""
+    """With x0 ~ N(0, s^2): D = x s^2 / (s^2 + sigma^2), and x(sigma) is proportional to sqrt(s^2 +
+    sigma^2).
+    """
     s, start = 0.5, noise([0, 1], (3, 4, 4)).double()
     sigmas = torch.tensor([20.0, 3.0, 0.5, 0.02], dtype=torch.float64)
 

@@ -1,11 +1,14 @@
 """Interventions on denoisers whose answer for every condition set is known at every pixel."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pytest
 import torch
 
+from composcope.errors import InputError
 from composcope.locality.intervention import (
+    INTERVENTIONS,
     ComposedScores,
     Counted,
     LocalConditions,
@@ -13,6 +16,7 @@ from composcope.locality.intervention import (
     Nearest,
     Strongest,
     Within,
+    intervene,
 )
 from composcope.scenes import LocationGrid
 
@@ -39,7 +43,9 @@ class Cells:
 
 
 def code(x, sigma, cond):
-    """Every pixel says which cells were asked: cell j adds j + 1, far or near. The worst of global denoisers."""
+    """Every pixel says which cells were asked: cell j adds j + 1, far or near. The worst of global
+    denoisers.
+    """
     return torch.zeros_like(x) + (cond @ torch.arange(1.0, 65))[:, None, None, None]
 
 
@@ -54,17 +60,19 @@ def asked_of_both():
 
 
 def test_hard_neighbourhoods_cut_the_image_at_exactly_their_radius():
-    local = LocalConditions(code, Cells(), Nearest(radius=1.5))
+    local = LocalConditions(code, Cells(), Nearest(radius=0.1875))
     x0 = local(X, SIGMA, asked_of_both())
     expected = torch.zeros(16, 16)
-    expected[4:10, 4:9] = CENTRE + 1  # three by three cells, up to the middle between the two places
+    expected[4:10, 4:9] = (
+        CENTRE + 1
+    )  # three by three cells, up to the middle between the two places
     expected[4:10, 9:14] = BESIDE + 1
     assert torch.equal(x0[0, 0], expected)
     assert (x0[1] == 0).all()
 
 
 def test_within_a_radius_conditions_add_up_where_they_overlap():
-    x0 = LocalConditions(code, Cells(), Within(radius=1.5))(X, SIGMA, asked_of_both())
+    x0 = LocalConditions(code, Cells(), Within(radius=0.1875))(X, SIGMA, asked_of_both())
     expected = torch.zeros(16, 16)
     expected[4:10, 4:10] += CENTRE + 1
     expected[4:10, 8:14] += BESIDE + 1
@@ -72,7 +80,11 @@ def test_within_a_radius_conditions_add_up_where_they_overlap():
 
 
 def test_passes_are_one_for_each_different_set_and_cost_what_is_counted():
-    for neighbourhoods, passes in ((Nearest(), 3 + 1), (Within(), 4 + 1), (Within(radius=9), 1 + 1)):
+    for neighbourhoods, passes in (
+        (Nearest(), 3 + 1),
+        (Within(), 4 + 1),
+        (Within(radius=1.125), 1 + 1),
+    ):
         counted = Counted(code)
         LocalConditions(counted, Cells(), neighbourhoods)(X, SIGMA, asked_of_both())
         assert counted.evaluations == passes
@@ -84,24 +96,30 @@ def test_passes_are_one_for_each_different_set_and_cost_what_is_counted():
 
 def test_a_radius_as_wide_as_the_image_changes_nothing():
     assert torch.equal(
-        LocalConditions(code, Cells(), Within(radius=9))(X, SIGMA, asked_of_both()), code(X, SIGMA, asked_of_both())
+        LocalConditions(code, Cells(), Within(radius=1.125))(X, SIGMA, asked_of_both()),
+        code(X, SIGMA, asked_of_both()),
     )
 
 
 def test_the_radius_may_depend_on_the_noise_level_of_each_image():
     cond = torch.eye(64)[[CENTRE, CENTRE]]
-    by_noise = LocalConditions(code, Cells(), Nearest(radius=lambda sigma: 0.5 if sigma < 1 else 1.5))
+    by_noise = LocalConditions(
+        code, Cells(), Nearest(radius=lambda sigma: 0.0625 if sigma < 1 else 0.1875)
+    )
     x0 = by_noise(X, torch.tensor([2.0, 0.1]), cond)
     assert ((x0 > 0).sum((1, 2, 3)) == torch.tensor([36, 4])).all()
 
 
 def test_smooth_neighbourhoods_blend_and_keep_the_mean_of_a_constant():
-    smooth = LocalConditions(code, Cells(), Nearest(radius=1.5, smooth=0.5))
-    x0, hard = smooth(X, SIGMA, asked_of_both())[0, 0], LocalConditions(code, Cells())(X, SIGMA, asked_of_both())[0, 0]
+    smooth = LocalConditions(code, Cells(), Nearest(radius=0.1875, smooth=0.0625))
+    x0, hard = (
+        smooth(X, SIGMA, asked_of_both())[0, 0],
+        LocalConditions(code, Cells())(X, SIGMA, asked_of_both())[0, 0],
+    )
     assert not torch.allclose(x0, hard)
     assert (x0[6:8, 3:6].diff(dim=1) > 0).all()  # rising over the left border, where it was a step
     assert torch.allclose(x0[7, 6], torch.tensor(CENTRE + 1.0), rtol=0.05)
-    same = LocalConditions(lambda x, sigma, cond: x, Cells(), Nearest(smooth=0.7))
+    same = LocalConditions(lambda x, sigma, cond: x, Cells(), Nearest(smooth=0.0875))
     assert torch.allclose(same(X, SIGMA, asked_of_both()), X, atol=1e-5)
 
 
@@ -109,7 +127,10 @@ def test_measured_neighbourhoods_are_where_a_condition_acts():
     def paint(x, sigma, cond):
         """A cell asked for is painted two cells above its place, a little of it everywhere."""
         cells = cond.view(-1, 1, 8, 8).roll(-2, 2)
-        return 5 * cells.repeat_interleave(2, 2).repeat_interleave(2, 3) + 0.1 * cond.sum(1)[:, None, None, None]
+        return (
+            5 * cells.repeat_interleave(2, 2).repeat_interleave(2, 3)
+            + 0.1 * cond.sum(1)[:, None, None, None]
+        )
 
     x0 = LocalConditions(paint, Cells(), Strongest(share=0.25))(X, SIGMA, asked_of_both())[0, 0]
     expected = torch.zeros(16, 16)
@@ -127,7 +148,9 @@ def test_composed_scores_are_the_sum_of_single_scores_less_the_background():
     cond = torch.eye(64)[[1, 5, 7]].sum(0)[None]
     single = [curved(X[:1], SIGMA[:1], torch.eye(64)[[k]]) for k in (1, 5, 7)]
     none = curved(X[:1], SIGMA[:1], torch.zeros(1, 64))
-    assert torch.allclose(ComposedScores(curved, Cells())(X[:1], SIGMA[:1], cond), sum(single) - 2 * none, atol=1e-5)
+    assert torch.allclose(
+        ComposedScores(curved, Cells())(X[:1], SIGMA[:1], cond), sum(single) - 2 * none, atol=1e-5
+    )
     assert torch.allclose(ComposedScores(curved, Cells())(X[:1], SIGMA[:1], 0 * cond), none)
     for wrap in (ComposedScores, LocalConditions):
         assert torch.equal(wrap(lambda x, sigma, cond: -x, Cells())(X, SIGMA, None), -X)
@@ -141,10 +164,14 @@ def test_local_pixels_change_a_denoiser_only_beyond_their_radius(fill):
         return torch.nn.functional.conv2d(x, weight, padding=2)
 
     whole = blur(X, SIGMA, None)
-    assert torch.allclose(LocalPixels(blur, radius=1, fill=fill)(X, SIGMA, None), whole, atol=1e-5)
-    assert not torch.allclose(LocalPixels(blur, radius=0, fill=fill)(X, SIGMA, None), whole, atol=1e-1)
+    assert torch.allclose(
+        LocalPixels(blur, radius=0.125, fill=fill)(X, SIGMA, None), whole, atol=1e-5
+    )
+    assert not torch.allclose(
+        LocalPixels(blur, radius=0, fill=fill)(X, SIGMA, None), whole, atol=1e-1
+    )
     counted = Counted(blur)
-    LocalPixels(counted, radius=1, grid=4)(X, SIGMA, None)
+    LocalPixels(counted, radius=0.25, cell=0.25)(X, SIGMA, None)
     assert counted.evaluations == 2 * 16
 
 
@@ -161,9 +188,13 @@ def test_what_local_pixels_do_not_see_is_the_mean_or_noise_of_the_level():
         return torch.zeros_like(x) + x.sum((1, 2, 3), keepdim=True)
 
     ones = torch.ones(2, 1, 16, 16)
-    assert torch.allclose(LocalPixels(total, 0, fill="mean", mean=2.0)(ones, SIGMA, None), torch.tensor(4 + 252 * 2.0))
+    assert torch.allclose(
+        LocalPixels(total, 0, fill="mean", mean=2.0)(ones, SIGMA, None), torch.tensor(4 + 252 * 2.0)
+    )
     sums = [
-        LocalPixels(total, 0, fill="noise", seed=s)(ones, torch.tensor([3.0, 3.0]), None)[0, 0, 0, 0]
+        LocalPixels(total, 0, fill="noise", seed=s)(ones, torch.tensor([3.0, 3.0]), None)[
+            0, 0, 0, 0
+        ]
         for s in range(200)
     ]
     assert torch.stack(sums).std() == pytest.approx(3 * 252**0.5, rel=0.15)
@@ -176,3 +207,73 @@ def test_numbers_of_double_precision_are_taken():
     cond = grid([((0.3, 0.3), (0.7, 0.7))]).double()
     wrapped = LocalConditions(lambda x, sigma, cond: x + cond.sum(1)[:, None, None, None], grid)
     assert wrapped(x, sigma, cond).dtype == torch.float64
+
+
+class Words:
+    """Three words without places: all that Strongest needs of a conditioner."""
+
+    features = 3
+
+    def __call__(self, condition_sets, seed=0):
+        return torch.stack([self.left_out(asked)[0] for asked in condition_sets])
+
+    def left_out(self, condition_set, seed=0):
+        parts = torch.eye(3)[list(condition_set)]
+        return torch.cat([parts.sum(0)[None], parts.sum(0) - parts])
+
+    def split(self, cond):
+        return torch.eye(3)[cond > 0]
+
+
+def test_conditions_without_places_have_the_neighbourhoods_in_which_they_act():
+    def stripes(x, sigma, cond):
+        """Word k paints the columns k, k + 3, ... with k + 1, and asked with others spoils
+        everything.
+        """
+        columns = torch.arange(16) % 3
+        painted = sum((columns == k) * (k + 1.0) * cond[:, k, None] for k in range(3))
+        return (
+            torch.zeros_like(x)
+            + painted[:, None, None]
+            - 9 * (cond.sum(1) > 1)[:, None, None, None]
+        )
+
+    cond = Words()([(0, 2), (1,)])
+    x0 = LocalConditions(stripes, Words(), Strongest())(X, SIGMA, cond)
+    columns = torch.arange(16) % 3
+    assert torch.equal(x0[0, 0, 5], (columns == 0) * 1.0 + (columns == 2) * 3.0)
+    assert torch.equal(x0[1, 0, 5], (columns == 1) * 2.0)
+    with pytest.raises(InputError, match="have no places to be near to"):
+        LocalConditions(stripes, Words())(X, SIGMA, cond)
+
+
+def test_each_name_is_an_intervention_whose_rows_know_it():
+    class Named:
+        conditioner = Cells()
+        shape = (1, 16, 16)
+        about = MappingProxyType({"run": "code"})
+
+        def __call__(self, x, sigma, cond):
+            return code(x, sigma, cond)
+
+    for name, neighbourhoods in INTERVENTIONS.items():
+        wrapped = intervene(Named(), name)
+        assert wrapped.about["intervention"] == name and wrapped.about["run"] == "code"
+        twin = LocalConditions(code, Cells(), neighbourhoods)
+        assert torch.equal(wrapped(X, SIGMA, asked_of_both()), twin(X, SIGMA, asked_of_both()))
+    narrow = intervene(Named(), "local", radius=0.125)
+    assert narrow.about == {"run": "code", "intervention": "local", "radius": 0.125}
+    assert (narrow(X, SIGMA, asked_of_both())[0, 0, 6] > 0).sum() == 8  # twice four pixels
+
+
+def test_an_intervention_that_does_not_exist_or_has_no_radius_is_named():
+    for asked, words in (
+        (("nearby",), "no intervention 'nearby'; the interventions are local, smooth"),
+        (("own", 0.2), "'own' has no radius"),
+        (("annealed", 0.2), "'annealed' has no radius"),
+        (("local", 1.5), "1.5 is not above 0 and at most 1"),
+    ):
+        with pytest.raises(InputError, match=words):
+            intervene(code, *asked)
+    with pytest.raises(InputError, match="give conditioner="):
+        intervene(code, "local")(X, SIGMA, asked_of_both())

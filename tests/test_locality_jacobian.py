@@ -1,11 +1,20 @@
-"""Pixel gradients against the posterior covariance of a Gaussian, a convolution of known reach, and plain autograd."""
+"""Pixel gradients against the posterior covariance of a Gaussian, a convolution of known reach, and
+plain autograd.
+"""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from composcope.errors import InputError
-from composcope.locality.jacobian import chunks, jacobian, one_hot, pixel_gradient, pixel_gradients, pixel_reach
+from composcope.locality.jacobian import (
+    chunks,
+    jacobian,
+    pixel_cotangents,
+    pixel_gradient,
+    pixel_gradients,
+    pixel_reach,
+)
 from composcope.locality.profile import centred_square
 from composcope.nets.unet import UNet
 
@@ -13,7 +22,7 @@ SHAPE = (2, 3, 4)  # channel, height, width
 
 
 class GaussianMixture:
-    """E[x0 | x] for x0 ~ sum_k w_k N(mean_k, cov_k), flattened images; one component is a Gaussian."""
+    """E[x0 | x] for x0 ~ sum_k w_k N(mean_k, cov_k), flattened; one component is a Gaussian."""
 
     def __init__(self, components: int):
         d, rng = 24, torch.Generator().manual_seed(3)
@@ -37,12 +46,16 @@ class GaussianMixture:
     def covariance(self, x, sigma):
         weights, means, covs = self.posterior(x.flatten(1), sigma)
         away = means - (weights[..., None] * means).sum(1, keepdim=True)
-        return torch.einsum("nk,kij->nij", weights, covs) + torch.einsum("nk,nki,nkj->nij", weights, away, away)
+        return torch.einsum("nk,kij->nij", weights, covs) + torch.einsum(
+            "nk,nki,nkj->nij", weights, away, away
+        )
 
 
 @pytest.mark.parametrize("components", [1, 3])
 @pytest.mark.parametrize("sigma", [0.1, 2.0])
-def test_the_jacobian_of_an_exact_denoiser_is_the_posterior_covariance_over_sigma_squared(components, sigma):
+def test_the_jacobian_of_an_exact_denoiser_is_the_posterior_covariance_over_sigma_squared(
+    components, sigma
+):
     exact, x = GaussianMixture(components), torch.randn(2, *SHAPE, dtype=torch.float64)
     expected = exact.covariance(x, sigma) / sigma**2
     assert torch.allclose(jacobian(exact, x, sigma, None), expected, atol=1e-6, rtol=0)
@@ -74,7 +87,15 @@ def test_a_convolution_of_known_reach_has_exactly_that_square():
 
 def unet() -> UNet:
     torch.manual_seed(0)
-    net = UNet(16, features=4, model_channels=8, channel_mult=(1, 2), num_blocks=1, attn_resolutions=(8,), fold=1)
+    net = UNet(
+        16,
+        features=4,
+        model_channels=8,
+        channel_mult=(1, 2),
+        num_blocks=1,
+        attn_resolutions=(8,),
+        fold=1,
+    )
     for name, parameter in net.named_parameters():
         if name.endswith("gain"):
             parameter.data.fill_(0.7)
@@ -118,4 +139,4 @@ def test_the_memory_limit_is_kept():
 
 def test_a_pixel_outside_the_image_is_named():
     with pytest.raises(InputError, match="y=16, x=0"):
-        one_hot([(16, 0)], torch.zeros(1, 3, 16, 16))
+        pixel_cotangents([(16, 0)], torch.zeros(1, 3, 16, 16))

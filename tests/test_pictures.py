@@ -1,4 +1,6 @@
-"""Readers of pictures and arrays: the formats allowed and no others, and one sentence for each failure."""
+"""Readers of pictures and arrays: the formats allowed and no others, and one sentence for each
+failure.
+"""
 
 import io
 import os
@@ -44,7 +46,9 @@ def test_postscript_named_png_is_not_run(tmp_path, monkeypatch):
     ghostscript.write_text(f"#!/bin/sh\ntouch {ran}\n")
     ghostscript.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n")
+    (tmp_path / "a.png").write_bytes(
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
+    )
     with pytest.raises(InputError, match=r"a.png is neither a PNG nor a JPEG"):
         read_picture(tmp_path / "a.png")
     assert not ran.exists()
@@ -60,13 +64,22 @@ def bomb(width, height):
     """A PNG of a few bytes that claims many pixels."""
 
     def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + head
+        + chunk(b"IDAT", zlib.compress(b"\0" * 100))
+        + chunk(b"IEND", b"")
+    )
 
 
-@pytest.mark.parametrize(("width", "height"), [(8193, 8192), (100_000, 100_000), (2**31 - 1, 2**31 - 1)])
+@pytest.mark.parametrize(
+    ("width", "height"), [(8193, 8192), (100_000, 100_000), (2**31 - 1, 2**31 - 1)]
+)
 def test_decompression_bombs_are_not_opened(width, height):
     with pytest.raises(InputError, match=r"pixels|damaged"):
         read_picture(bomb(width, height))
@@ -95,7 +108,9 @@ def test_arrays_are_read_as_they_were_written(tmp_path):
 
 def claiming(path, shape, dtype="<f8", data=b"\0" * 64):
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x.npy", file.getvalue() + data)
 

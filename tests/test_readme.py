@@ -36,7 +36,7 @@ def test_every_path_of_the_tree_exists():
 
 
 def test_every_source_file_is_in_the_tree():
-    sources = {path for path in tracked() if re.match(r"(composcope|experiments|bench)/.*\.py$", path)}
+    sources = {path for path in tracked() if re.match(r"(composcope|bench)/.*\.py$", path)}
     named = {path for path in sources if not path.endswith("__init__.py")}
     assert named - tree_paths(README) == set()
 

@@ -4,27 +4,31 @@ import sys
 
 import pytest
 
+from composcope.cli.train import parse
 from composcope.errors import InputError
-from composcope.study.plan import RUNS, plan
+from composcope.study.plan import plan, training
+from composcope.study.table import RUNS
+
 
 @pytest.mark.parametrize("preset", ["smoke", "laptop"])
 def test_the_plan_is_closed_and_writes_each_file_once(tmp_path, preset):
     nodes = plan(preset, tmp_path)
-    outs = [node.command[node.command.index("--out") + 1] for node in nodes if "--grid" not in node.command]
-    assert len(set(outs)) == len(outs)  # the same images judged within --grid follow, in the same file
+    outs = [node.command[node.command.index("--out") + 1] for node in nodes]
+    assert len(set(outs)) == len(outs)
     assert {need for node in nodes for need in node.needs} <= {node.name for node in nodes}
-    assert {f"train {run.name}" for run in RUNS} <= {node.name for node in nodes}
+    assert {f"train {run.name}" for run in RUNS if not run.optional} <= {node.name for node in nodes}
+    assert plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"  # an optional one, when it is named
 
 
-def test_a_run_that_begins_with_another_is_trained_after_it(tmp_path):
-    first, second = [node for node in plan("laptop", tmp_path, "exp2l-wide") if node.name.startswith("train")]
-    assert (first.name, second.needs) == ("train exp2l-wide-one", (first.name,))
-    out, init = (node.command[node.command.index(word) + 1] for node, word in ((first, "--out"), (second, "--init")))
-    assert out == init
-    assert plan("small", tmp_path, "exp2l-wide")[0].name == "train exp2l-wide"
+@pytest.mark.parametrize("preset", ["smoke", "laptop"])
+def test_a_training_command_makes_the_config_of_the_table(tmp_path, preset):
+    """What the plan asks of `composcope train` is the Config that the report reads from the table."""
+    for run in RUNS:
+        name, *words = training(run, preset, tmp_path, seed=0).command
+        assert name == "train" and parse(words).config == run.config(preset)
 
 
-@pytest.mark.parametrize(("call", "word"), [(("smoke", ".", "exp9"), "exp9"), (("huge", "."), "huge")])
+@pytest.mark.parametrize(("call", "word"), [(("smoke", ".", ["exp9"]), "exp9"), (("huge", "."), "huge")])
 def test_unknown_names_are_told(call, word):
     with pytest.raises(InputError, match=word):
         plan(*call)

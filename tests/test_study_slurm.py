@@ -1,6 +1,8 @@
-"""The study through a real SLURM of one node: order, preemption, kills, torchrun inside a job, and no SLURM at all.
+"""The study through a real SLURM of one node: order, preemption, kills, torchrun inside a job, and
+no SLURM at all.
 
-Where it may (root; SLURM installed, which tests/slurm/one-node does on Debian), else skipped with the reason.
+Where it may (root; SLURM installed, which tests/slurm/one-node does on Debian), else skipped with
+the reason.
 """
 
 import os
@@ -32,7 +34,9 @@ def cluster(tmp_path_factory):
     if os.getuid() != 0:
         pytest.skip("only root may start SLURM's daemons")
     if shutil.which("slurmctld") is None:
-        pytest.skip("SLURM is not installed; `tests/slurm/one-node start FOLDER` installs it on Debian")
+        pytest.skip(
+            "SLURM is not installed; `tests/slurm/one-node start FOLDER` installs it on Debian"
+        )
     folder = tmp_path_factory.mktemp("slurm")
     started = subprocess.run([ONE_NODE, "start", folder], capture_output=True, text=True)
     if started.returncode or "idle" not in started.stdout:
@@ -46,7 +50,16 @@ def cluster(tmp_path_factory):
 
 def study_in(folder: Path, images: int = 1600) -> Study:
     """A training and what waits for it."""
-    train = ("train", "exp1", "--preset", "smoke", "--images", str(images), "--out", str(folder / "run"))
+    train = (
+        "train",
+        "exp1",
+        "--preset",
+        "smoke",
+        "--images",
+        str(images),
+        "--out",
+        str(folder / "run"),
+    )
     nodes = [Node("train exp1", train), Node("then", ("--version",), needs=("train exp1",))]
     return Study(nodes, folder)
 
@@ -99,7 +112,9 @@ def test_what_was_preempted_or_out_of_time_goes_on_from_its_checkpoint(tmp_path,
     assert times == sorted(times)
 
 
-def test_a_job_that_was_killed_fails_with_what_waits_for_it_and_is_done_the_next_time(tmp_path, whole, monkeypatch):
+def test_a_job_that_was_killed_fails_with_what_waits_for_it_and_is_done_the_next_time(
+    tmp_path, whole, monkeypatch
+):
     monkeypatch.setattr(slurm, "PATIENCE", 1)
     study = study_in(tmp_path)
     number = submit_all(study, CORES)["train exp1"]
@@ -123,7 +138,10 @@ def read_words(process: Path) -> list[str]:
 def test_a_training_on_two_gpus_starts_through_torchrun(tmp_path, cluster):
     """The GPUs of this SLURM are only names, so its two processes compute on cores."""
     study = study_in(tmp_path, images=160)
-    assert slurm.run(study, Slurm(gpus=2, cpus=1, memory="1G", time="10", partition="cpu"), pause=0.5) == []
+    assert (
+        slurm.run(study, Slurm(gpus=2, cpus=1, memory="1G", time="10", partition="cpu"), pause=0.5)
+        == []
+    )
     assert (tmp_path / "run" / "model.safetensors").exists()
     assert study.log("train exp1").read_text().count("160/160") == 1
     order = Order(study.nodes["train exp1"].command, "", 2, 1)
@@ -133,7 +151,9 @@ def test_a_training_on_two_gpus_starts_through_torchrun(tmp_path, cluster):
 def test_what_slurm_refuses_is_told_in_a_sentence(tmp_path, cluster):
     with pytest.raises(InputError, match=r"sbatch: .*nowhere"):
         submit_all(study_in(tmp_path), Slurm(partition="nowhere"))
-    with pytest.raises(InputError, match=r"sbatch: .*[Ii]nvalid generic resource|Requested node configuration"):
+    with pytest.raises(
+        InputError, match=r"sbatch: .*[Ii]nvalid generic resource|Requested node configuration"
+    ):
         submit_all(study_in(tmp_path), Slurm(gpus=9))
 
 
@@ -142,11 +162,23 @@ def test_options_become_words_of_sbatch():
     asked = Slurm("gpu", "lab", "2:00", 4, "64G", 8, 2, ("constraint=a100", "exclusive"))
     assert asked.options(train) == [
         *("--partition=gpu", "--account=lab", "--time=2:00", "--nodes=2", "--ntasks-per-node=1"),
-        *("--cpus-per-task=32", "--mem=64G", "--gpus-per-node=8", "--constraint=a100", "--exclusive"),
+        *(
+            "--cpus-per-task=32",
+            "--mem=64G",
+            "--gpus-per-node=8",
+            "--constraint=a100",
+            "--exclusive",
+        ),
     ]
     assert "--gpus-per-node=1" in asked.options(Node("m", ("evaluate",)))
     assert not [word for word in Slurm(gpus=0).options(train) if "gpu" in word]
-    for wrong in ({"gpus": -1}, {"cpus": 0}, {"nodes": 0}, {"slurm": ("a b=c",)}, {"slurm": ("=x",)}):
+    for wrong in (
+        {"gpus": -1},
+        {"cpus": 0},
+        {"nodes": 0},
+        {"slurm": ("a b=c",)},
+        {"slurm": ("=x",)},
+    ):
         with pytest.raises(InputError):
             Slurm(**wrong)
 
@@ -154,8 +186,20 @@ def test_options_become_words_of_sbatch():
 def test_without_slurm_one_sentence_and_nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     out = tmp_path / "study"
-    words = ["reproduce", "--preset", "smoke", "--only", "exp1", "--executor", "slurm", "--out", str(out)]
-    done = subprocess.run([sys.executable, "-m", "composcope", *words], capture_output=True, text=True)
+    words = [
+        "reproduce",
+        "--preset",
+        "smoke",
+        "--only",
+        "exp1",
+        "--executor",
+        "slurm",
+        "--out",
+        str(out),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "composcope", *words], capture_output=True, text=True
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("composcope: there is no SLURM here (squeue is not found)")
     assert not out.exists()

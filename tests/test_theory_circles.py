@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from composcope import cli
-from composcope.results import read
-from composcope.theory.circles import HELD_OUT, TRAINED, Circles
+from composcope.experiments import circles as experiment
+from composcope.results import Row, only, read_rows
+from composcope.theory.circles import CALLED, HELD_OUT, TRAINED, Circles, circle_claims
 
 
 @pytest.mark.parametrize("contrast", [0.2, 0.7])
@@ -43,13 +44,68 @@ def test_a_denoiser_that_knows_is_always_right_and_one_that_mixes_up_colours_hal
     assert data.right(swaps, HELD_OUT, 4).tolist() == [[0, 1]] * 4
 
 
+@pytest.mark.parametrize("contrast", [0.2, 0.8])
+def test_the_signal_of_a_concept_is_an_area_times_squared_differences(contrast):
+    data = Circles(contrast, side=256)
+    big, small = (math.pi / 4 * diameter**2 for diameter in (0.7, 0.3))
+    assert data.signal("colour") == pytest.approx(2 / 3 * big * contrast**2, rel=0.01)
+    bright = (1 + (1 + contrast / 2) ** 2 + (1 - contrast / 2) ** 2) / 3  # of a red circle, squared, over channels
+    assert data.signal("size") == pytest.approx((big - small) * bright, rel=0.01)
+
+
+def history(contrast: float, seed: int, colour: list[float], size: list[float], unseen: list[float]) -> list[Row]:
+    """Rows of a training whose trained combinations all have these accuracies."""
+    rows = []
+    for concept, seen in (("colour", colour), ("size", size)):
+        for asked, name in CALLED.items():
+            for step, value in enumerate(unseen if asked == HELD_OUT else seen):
+                ends = {"low": max(value - 0.1, 0), "high": min(value + 0.1, 1), "step": step}
+                where = {"contrast": contrast, "seed": seed, "concept": concept, "condition": name}
+                rows.append(Row("circles/accuracy", value, **ends, **where))
+    return rows
+
+
+def test_claims_of_trainings_that_are_known():
+    """Size comes first twice of four times; colour comes forward with contrast in one of two seeds; half ever fall."""
+    early, late = [0.5, 1.0, 1.0], [0.5, 0.5, 1.0]
+    up, down, noisy = [0.2, 0.6, 1.0], [0.9, 0.3, 1.0], [0.5, 0.45, 1.0]
+    rows = history(0.2, 0, late, early, up) + history(0.2, 1, early, late, down)
+    rows += history(0.8, 0, early, late, noisy) + history(0.8, 1, late, early, down)
+    claims = circle_claims(rows)
+    assert only(claims, what="sim/circles/order").value == 0.5
+    assert only(claims, what="sim/circles/contrast").value == 0.5
+    falls = only(claims, what="sim/circles/not_monotone")
+    assert (falls.value, falls.n, falls.holds) == (0.5, 8, True)
+    assert circle_claims([]) == []
+
+
 def test_the_command_trains_measures_draws_and_goes_on(monkeypatch, tmp_path):
-    monkeypatch.setattr("composcope.cli.sim.DRAWS", 2)
-    words = ["composcope", "sim", "--circles", "--images", "128", "--out", str(tmp_path / "sim.jsonl")]
+    out = tmp_path / "sim.jsonl"
+    words = ["composcope", "sim", "--circles", "--images", "128", "--draws", "2", "--out", str(out)]
     monkeypatch.setattr("sys.argv", words)
     cli.main()
-    rows = read(tmp_path / "sim.jsonl")
-    assert len(rows) == 2 * 4 * 2 and {row.setting["step"] for row in rows} == {1, 2}
-    assert (tmp_path / "sim_circles-0.5-128-0.png").exists()
+    rows = read_rows(out)
+    assert len(rows) == 2 * 4 * 2 and {row.step for row in rows} == {1, 2}
+    assert {(row.concept, row.condition) for row in rows} == {(c, n) for c in ("colour", "size") for n in CALLED.values()}
+    assert {(row.contrast, row.seed, row.images, row.n) for row in rows} == {(0.5, 0, 64, 2), (0.5, 0, 128, 2)}
+    assert (tmp_path / "sim" / "circles-0.5-128-0" / "circles.png").exists()
     cli.main()  # all done: nothing is measured again
-    assert read(tmp_path / "sim.jsonl") == rows
+    assert read_rows(out) == rows
+
+
+def test_the_experiment_goes_on_where_it_was_stopped(monkeypatch, tmp_path):
+    """Stopped while the second of two trainings is drawn from: the first is whole, and the end is the same."""
+
+    def all_of(folder):
+        return experiment.main((0.5,), (0, 1), 64, 1, folder / "runs", folder / "rows.jsonl")
+
+    whole = all_of(tmp_path / "whole")
+    right = Circles.right
+    monkeypatch.setattr(Circles, "right", lambda self, *a: right(self, *a) if self.seed == 0 else 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        all_of(tmp_path / "stopped")
+    assert {row.seed for row in read_rows(tmp_path / "stopped" / "rows.jsonl")} == {0}
+    monkeypatch.setattr(Circles, "right", right)
+    again = all_of(tmp_path / "stopped")
+    assert [(row.key, row.value) for row in again] == [(row.key, row.value) for row in whole]
+    assert {row.what for row in again} == {"circles/accuracy", "sim/circles/order", "sim/circles/not_monotone"}

@@ -1,10 +1,15 @@
 """How it is asked for: `composcope COMMAND ...`; one file a command, imported when it is called.
 
-Each file of this room has a frozen dataclass `Args`, whose docstring opens with a line to paste, and `main(args)`.
+Each file of this room has a frozen dataclass `Args`, whose docstring opens with a line to paste,
+and `main(args)`. One whose defaults depend on its arguments has `parse(words)` as well.
 """
 
 import importlib.metadata
+import inspect
 import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Annotated, Any, Union
 
 import tyro
 
@@ -13,22 +18,31 @@ from composcope.errors import InputError, sentences
 COMMANDS = {
     "demo": "what the paper says and what our models do, in a report",
     "scenes": "make CLEVR scenes: images with exact ground truth",
-    "train": "train a model (or the detector) of the study",
+    "train": "train a model of the study, or any other",
     "sample": "draw images with a trained model",
     "evaluate": "count what a model drew; K_max with an interval",
     "locality": "what every pixel of a score looks at",
+    "audit": "the same of a model of your own",
     "features": "the same question in a learned basis, up to SDXL",
     "theory": "the paper's claims on distributions small enough to compute",
     "sim": "Structured Identity Mapping and Swing-by",
+    "distill": "a model that keeps its intervention, by training",
     "reproduce": "the whole study: train, evaluate, measure",
     "report": "rows and pictures -> one HTML page",
+    "explore": "look at models in the browser",
+    "models": "what comes with the package, and how far each composes",
+    "rows": "what was measured, as a table, CSV, JSON or parquet",
 }
+COMPLETION = "--tyro-print-completion"
 
 
 def usage() -> str:
-    rows = "\n".join(f"  {name:10} {what}" for name, what in COMMANDS.items())
-    paste = "composcope scenes --objects 1-3 --num 12 --size 128 --out scenes"
-    return f"{paste}\n\ncommands:\n{rows}\n\ncomposcope COMMAND --help says more."
+    lines = "\n".join(f"  {name:10} {what}" for name, what in COMMANDS.items())
+    return (
+        "composcope scenes --objects 1-3 --num 12 --size 128 --out scenes\n\n"
+        f"commands:\n{lines}\n\ncomposcope COMMAND --help says more.\n"
+        f'Tab completion: eval "$(composcope {COMPLETION} bash)", or zsh or tcsh.'
+    )
 
 
 def main() -> None:
@@ -40,7 +54,35 @@ def main() -> None:
         print(importlib.metadata.version("composcope"))
         return
     with sentences():
-        if name not in COMMANDS:
-            raise InputError(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
-        command = importlib.import_module(f"composcope.cli.{name}")
-        command.main(tyro.cli(command.Args, prog=f"composcope {name}", description=command.Args.__doc__, args=rest))
+        if name == COMPLETION:
+            complete(rest)
+        elif name not in COMMANDS:
+            names = ", ".join(COMMANDS)
+            raise InputError(f"there is no command {name!r}; the commands are {names}")
+        else:
+            command = module_of(name)
+            command.main(arguments(command, name, rest))
+
+
+def module_of(name: str) -> ModuleType:
+    return importlib.import_module(f"composcope.cli.{name}")
+
+
+def arguments(command: ModuleType, name: str, words: Sequence[str]) -> Any:
+    """The Args of a command line."""
+    if hasattr(command, "parse"):
+        return command.parse(words)
+    about = inspect.getdoc(command.Args)
+    return tyro.cli(command.Args, prog=f"composcope {name}", description=about, args=words)
+
+
+def complete(words: Sequence[str]) -> None:
+    """Print the shell's completion of all commands and their options."""
+    if list(words) not in (["bash"], ["zsh"], ["tcsh"]):
+        raise InputError(f"{COMPLETION} takes a shell: bash, zsh or tcsh")
+    kinds = []
+    for name, what in COMMANDS.items():
+        known = tyro.conf.subcommand(name, description=what)
+        kinds.append(Annotated[module_of(name).Args, known])
+    flat = (tyro.conf.OmitArgPrefixes,)
+    tyro.cli(Union[tuple(kinds)], prog="composcope", args=[COMPLETION, *words], config=flat)  # type: ignore[arg-type,call-overload] # noqa: UP007

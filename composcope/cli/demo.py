@@ -1,46 +1,29 @@
 """`composcope demo`: scenes, what the shipped models draw, live, where their scores look, and the report."""
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import torch
-from PIL.Image import Image as Picture
+from PIL.Image import Image
 
-from composcope.cli import report
-from composcope.cli.locality import draw as draw_locality
-from composcope.cli.locality import looked_at, row_of
-from composcope.diffusion.pixels import Pixels
-from composcope.diffusion.sample import noise_levels
-from composcope.evaluation.length import Judged, length, sampler
-from composcope.evaluation.oracle import Drawer
+from composcope.diffusion.denoiser import Drawer
+from composcope.errors import InputError
+from composcope.evaluation import evaluate
 from composcope.files import write_png
-from composcope.locality.audit import audit
-from composcope.locality.intervention import LocalConditions, Nearest
-from composcope.report.page import Time
+from composcope.locality import LocalConditions, locality
 from composcope.report.sheets import sheet
-from composcope.results import Row, add
+from composcope.results import Row, add_rows, where
 from composcope.runs import load
 from composcope.runs.model import SHIPPED
-from composcope.scenes import PAPER_LOCATIONS, Rules, render, sample
-from composcope.scenes.condition import LocationGrid
-from composcope.scenes.dataset import Stream
-from composcope.theory.score_machine import score_machine
+from composcope.scenes import Rules, render, sample
 
 K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
-SHOWN = {  # what is drawn live: a shipped model, and whether its conditions are made local at sampling time
-    "exp1": ("exp1", False),
-    "exp2": ("exp2", False),
-    "exp3": ("exp3", False),
-    "exp2l": ("exp2l", False),
-    "exp2+local": ("exp2", True),
-}
-MACHINE = "local conditional machine"
+# What is drawn live: a shipped model, and whether its conditions are made local at sampling time.
+DRAWN = (("exp1", False), ("exp2", False), ("exp2", True), ("exp3", False), ("exp2l", False))
 LOOKED_AT = ("exp1", "exp2")
+NOISE_LEVELS = 5
+SAMPLES = 2
 
 
 @dataclass(frozen=True)
@@ -62,86 +45,52 @@ class Args:
 
 
 def main(args: Args) -> None:
-    took: list[Time] = []
-    live = args.out / "live"
-    (live / "rows.jsonl").unlink(missing_ok=True)
-    with timed("scenes of 1 to 10 objects", took):
-        write_png(args.out / "scenes.png", scenes_sheet())
+    if args.num < 1 or args.steps < 2:
+        raise InputError("--num is at least 1, --steps at least 2")
+    live = args.out / "live" / f"{args.num}-{args.steps}-{args.seed}"  # the same demo goes on, another begins anew
+    write_png(args.out / "scenes.png", scenes_sheet())
     print(f"scenes with their labels: {args.out / 'scenes.png'}")
-    for name in (*SHOWN, MACHINE):
-        with timed(f"{name} drawn and counted", took):
-            draw(name, args, live)
-    for name in LOOKED_AT:
-        if shipped(name):
-            with timed(f"where {name} looks", took):
-                look(name, live / name, args.seed)
-    seconds = 60 * sum(time.minutes for time in took)
-    print(f"{seconds:.0f} seconds. K_max below: from the rows that ship with the models")
-    report.main(report.Args(results=args.out, out=args.out), took)
-
-
-@contextmanager
-def timed(what: str, took: list[Time]) -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    took.append(Time(what, (time.monotonic() - began) / 60, "composcope demo"))
+    for run, mended in DRAWN:
+        if shipped(run):
+            model = load(run)
+            add_rows(live / "rows.jsonl", drawn(LocalConditions(model) if mended else model, args, live))
+    for run in LOOKED_AT:
+        if shipped(run):
+            add_rows(live / "rows.jsonl", looked(run, args.seed, live))
+    page = (sys.executable, "-m", "composcope", "report", "--results", str(live), "--out", str(args.out))
+    if subprocess.run(page).returncode:
+        raise InputError(f"the page was not made; what was drawn is in {live}")
+    print(f"open {args.out / 'index.html'}; ask the models yourself: composcope explore")
 
 
 def shipped(run: str) -> bool:
-    return (SHIPPED / run / "config.json").exists()
+    """Says so where it does not."""
+    if (SHIPPED / run / "config.json").exists():
+        return True
+    print(f"{run} does not ship; composcope reproduce --only {run} trains it")
+    return False
 
 
-def draw(name: str, args: Args, live: Path) -> None:
-    """Figure 1, live: K = 1, 3, 6, 9 of the paper's places, counted; a sheet, rows and a line in the terminal."""
-    if name != MACHINE and not shipped(SHOWN[name][0]):
-        print(f"{name:10} does not ship; composcope reproduce --only {SHOWN[name][0]} trains it")
-        add(live / "rows.jsonl", [Row("live/found", name, None)])
-        return
-    drawer, cell = machine(args.steps) if name == MACHINE else of_model(*SHOWN[name], args.steps)
-    judged = length(drawer, "paper", K_SHOWN, args.num, cell, seed=args.seed)
-    found = {K: float(np.mean([outcome.found for outcome in one.outcomes])) for K, one in judged.items()}
-    add(live / "rows.jsonl", [Row("live/found", name, mean, {"K": K, "num": args.num}) for K, mean in found.items()])
-    write_png(live / name / "drawn.png", sheet_of(judged))
-    print(f"{name:10} " + "  ".join(f"asked {K}: {mean:.1f} there" for K, mean in found.items()))
+def drawn(model: Drawer, args: Args, live: Path) -> list[Row]:
+    """Figure 1, live: 1, 3, 6 and 9 of the paper's places, counted; and a line in the terminal."""
+    name = " with local conditions" if model.about.get("intervention") else ""
+    keep = live / f"{model.about['run']}{name}"
+    rows = evaluate(model, K_SHOWN, args.num, steps=args.steps, seed=args.seed, keep=keep)
+    found = [f"asked {row.K}: {row.value:.1f} there" for row in where(rows, what="length/found")]
+    print(f"{model.about['run']}{name}: {', '.join(found)}")
+    return rows
 
 
-def of_model(run: str, local: bool, steps: int) -> tuple[Drawer, float]:
-    """The sampler of a shipped model, and the side of its cells."""
-    model = load(run)
-    denoiser = LocalConditions(model, model.conditioner, Nearest()) if local else model
-    cell = 1 / model.config.architecture.grid_size
-    return sampler(denoiser, model.conditioner, model.pixels.decode, model.shape, steps), cell
-
-
-def machine(steps: int, scenes: int = 10_000, grid: int = 8, side: int = 32) -> tuple[Drawer, float]:
-    """Averages over patches of scenes of 1-3 objects, never trained (experiments/score_machines.py has its K_max)."""
-    conditioner: Any = LocationGrid(grid)
-    data = Stream(Rules(objects=(1, 3), camera_jitter=0.0, lamp_jitter=0.0), side, conditioner).batch(0, scenes)
-    pixels = Pixels.measure(data.images, fixed=True)
-    denoiser = score_machine(pixels.encode(data.images), data.cond, grid, radius=1)
-    return sampler(denoiser, conditioner, pixels.decode, (3, side, side), min(steps, 10)), 1 / grid
-
-
-def scenes_sheet(count: int = 24) -> Picture:
-    """Scenes of 1 to 10 objects, a red dot at the place each object is labelled with."""
-    scenes = [sample(0, i, Rules(objects=(1 + i * 10 // count, 1 + i * 10 // count))) for i in range(count)]
-    return sheet(render(scenes, (160, 120)), [scene.places for scene in scenes], columns=6)
-
-
-def sheet_of(judged: dict[int, Judged]) -> Picture:
-    images = np.concatenate([one.images for one in judged.values()])
-    asked: list[Sequence] = [conditions for one in judged.values() for conditions in one.asked]
-    found = [[(f.x, f.y) for f in seen] for one in judged.values() for seen in one.found]
-    return sheet(images, asked, found, columns=len(next(iter(judged.values())).images))
-
-
-def look(name: str, folder: Path, seed: int, levels: int = 5, num: int = 2) -> None:
+def looked(run: str, seed: int, live: Path) -> list[Row]:
     """Figure 2, live and coarse: a few noise levels, a few samples."""
-    model, asked = load(name), PAPER_LOCATIONS[:4]
-    pixels = looked_at(asked, model.resolution)
-    sigmas = [float(sigma) for sigma in noise_levels(levels + 2)[1:-2]]
-    zeros = torch.zeros(num, *model.shape)
-    found = audit(model, zeros, [asked] * num, model.conditioner, sigmas, pixels, "trajectory", seed)
-    rows = [row_of(measured, name, {}, seed, model.config.objects[1]) for measured in found.rows]
-    draw_locality(folder, model, found, rows, asked)
-    print(f"{name:10} conditional locality {found.conditional_locality}, chance {found.chance:.2f}")
+    rows = locality(load(run), levels=NOISE_LEVELS, num=SAMPLES, seed=seed, keep=live / f"where {run} looks")
+    for row in where(rows, what="locality/conditional_locality"):
+        print(f"{run}: conditional locality {row.estimate}, chance {row.chance:.2f}")
+    return rows
+
+
+def scenes_sheet(count: int = 24) -> Image:
+    """Scenes of 1 to 10 objects, a red dot at the place each object is labelled with."""
+    each = [Rules(objects=(1 + i * 10 // count, 1 + i * 10 // count)) for i in range(count)]
+    scenes = [sample(0, i, rules) for i, rules in enumerate(each)]
+    return sheet(render(scenes, (160, 120)), [scene.places for scene in scenes], columns=6)

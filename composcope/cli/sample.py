@@ -1,32 +1,32 @@
-"""`composcope sample`: a sheet of images drawn by a trained model, asked for given locations or colours."""
+"""`composcope sample`: a sheet of images drawn by a trained model, asked for given conditions."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import torch
 import tyro
 
-from composcope.diffusion.sample import Churn, noise_levels, sample
+from composcope.diffusion.sample import check_solver, draw
 from composcope.errors import InputError
 from composcope.files import write_png
+from composcope.locality import intervene
 from composcope.report.sheets import sheet
-from composcope.runs.model import Model, load
+from composcope.runs import Model, load
 
 
 @dataclass(frozen=True)
 class Args:
-    """composcope sample exp1 --locations "0.65,0.65 0.35,0.35" -n 8 --out sheet.png
+    """composcope sample exp1 --asked "0.65,0.65 0.35,0.35" -n 8 --out sheet.png
 
-    Draw images with a trained model, the asked locations as red dots on the sheet.
+    Draw images with a trained model, the asked places as red dots on the sheet.
     """
 
-    run: Annotated[str, tyro.conf.Positional]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """A run folder, or the name of a model that comes with the package."""
-    locations: str = ""
-    """Places to put objects at: "u,v u,v ...", fractions of the width and of the height."""
-    colors: str = ""
-    """Colours to draw objects in: "red blue ...", for a model of colours."""
+    asked: Annotated[str, tyro.conf.arg(aliases=["--locations", "--colors"])] = ""
+    """What to draw: "0.65,0.65 0.35,0.35" (fractions of width and height), or "red blue"."""
     n: Annotated[int, tyro.conf.arg(aliases=["-n"])] = 8
     """How many images."""
     seed: int = 0
@@ -37,6 +37,12 @@ class Args:
     """heun, euler or stochastic."""
     snapshot: str = "final"
     """early, middle or final."""
+    intervention: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """At sampling time, without training: local, smooth, annealed, own, within or composed."""
+    radius: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    """Of the intervention, in image sides."""
+    conditioner: Annotated[str | None, tyro.conf.arg(metavar="package.module:Class")] = None
+    """Of a run that was trained with a conditioner from outside."""
     batch: int = 64
     """Images drawn at once."""
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
@@ -45,32 +51,35 @@ class Args:
     """The picture."""
 
 
-def asked(model: Model, args: Args) -> list:
-    """The condition set of the command line; an InputError when the model is not for such conditions."""
-    wanted = {"color": "colors", "none": ""}.get(model.config.conditioner, "locations")
-    for name in ("locations", "colors"):
-        if getattr(args, name) and name != wanted:
-            raise InputError(f"{args.run} is not a model of {name}: ask for {wanted or 'nothing'}")
-    if args.colors:
-        return args.colors.replace(",", " ").split()
-    try:
-        return [tuple(float(part) for part in place.split(",")) for place in args.locations.split()]
-    except ValueError:
-        raise InputError(f'--locations {args.locations!r} is not "u,v u,v ..." such as "0.65,0.65 0.35,0.35"') from None
-
-
 def main(args: Args) -> None:
     if args.n < 1 or args.batch < 1 or args.steps < 2:
-        raise InputError("at least one image (-n), one a batch (--batch) and two noise levels (--steps) are needed")
-    if args.solver not in ("heun", "euler", "stochastic"):
-        raise InputError(f"there is no solver {args.solver!r}; the solvers are heun, euler, stochastic")
-    model = load(args.run, args.snapshot, args.device)
-    conditions = asked(model, args)
-    cond = model.conditioner([conditions] * args.n) if model.conditioner else None
-    solver, churn = ("heun", Churn()) if args.solver == "stochastic" else (args.solver, None)
-    seeds = range(args.seed, args.seed + args.n)
-    levels = noise_levels(args.steps)
-    x = sample(model, seeds, model.shape, cond, levels, solver, churn, args.batch, "sampling", args.device)
-    dots = [conditions if args.locations else []] * args.n
-    write_png(args.out, sheet(model.pixels.decode(x), dots))
-    print(args.out)
+        raise InputError("at least one image (-n), one a batch and two noise levels are needed")
+    check_solver(args.solver)
+    model = load(args.run, args.snapshot, args.device, args.conditioner)
+    conditions = parsed(model, args.asked)
+    drawer = intervene(model, args.intervention, args.radius) if args.intervention else model
+    images = draw(
+        drawer,
+        [conditions] * args.n,
+        range(args.seed, args.seed + args.n),
+        args.steps,
+        args.solver,
+        args.batch,
+        "sampling",
+        args.device,
+    )
+    dots = [condition for condition in conditions if np.shape(condition) == (2,)]
+    write_png(args.out, sheet(images, [dots] * args.n))
+    print(f"{args.out}   next: composcope evaluate {args.run} counts what is drawn")
+
+
+def parsed(model: Model, asked: str) -> tuple:
+    """The condition set of the command line."""
+    if model.conditioner is None:
+        if asked:
+            raise InputError(f"--asked {asked!r}: {model.name} takes no conditions")
+        return ()
+    try:
+        return model.conditioner.parse(asked)
+    except InputError as error:
+        raise InputError(f"--asked: {error}") from None

@@ -13,32 +13,37 @@ from composcope.scenes.rules import Rules
 class Args:
     """composcope scenes --objects 1-3 --num 1000 --size 128 --out scenes
 
-    Make CLEVR scenes: images and the JSON that says what is where. The same command goes on where it was stopped.
+    Make CLEVR scenes: images and the JSON that says what is where. The same command goes on where
+    it was stopped.
     """
 
     out: Path
     """The folder to write to: a new one, or that of the same command."""
     objects: str = "1-3"
-    """How many objects, each number as likely: 3 or 1-3. The official rules leave room for 10, with patience 12."""
+    """How many, each number as likely: 3 or 1-3. The rules leave room for 10, with patience 12."""
     num: int = 1000
     """How many images."""
     size: str = "128"
-    """Pixels: 128 for 128x128, or 320x240. Squares are squeezed from 4:3, as in the paper."""
+    """Pixels: 128 for 128x128, or 320x240. Squares of the full view are squeezed from 4:3."""
+    view: Literal["full", "square"] = "full"
+    """What of the official 4:3 frame is shown: all of it, or its centre square."""
     format: Literal["clevr", "webdataset", "parquet"] = "clevr"
     """PNGs with the official CLEVR_scenes.json, .tar shards, or .parquet shards."""
     seed: int = 0
     """Scene i of a seed is always the same scene."""
     fixed: bool = False
-    """Keep the camera and the lamps where they are, instead of moving them a little in each scene."""
+    """Keep the camera and the lamps where they are, instead of moving them a little in each
+    scene."""
 
 
 def main(args: Args) -> None:
-    rules = Rules(objects=whole_numbers(args.objects, "-", "--objects", "3 or 1-3"))
+    objects = whole_numbers(args.objects, "-", "--objects", "3 or 1-3")
+    rules = Rules(objects=objects, view=args.view)
     if args.fixed:
         rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)
     size = whole_numbers(args.size, "x", "--size", "128 or 320x240")
     export(Job(args.num, size, args.format, rules, args.seed), args.out)
-    print(f"{args.num} scenes are in {args.out}")
+    print(f"{args.num} scenes are in {args.out}   next: composcope train exp1 --data {args.out}")
 
 
 def whole_numbers(text: str, between: str, option: str, like: str) -> tuple[int, int]:

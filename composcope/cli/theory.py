@@ -1,20 +1,18 @@
 """`composcope theory`: the paper's claims on distributions small enough to compute, as a table and as figures."""
 
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
-from composcope.errors import InputError
 from composcope.files import write_png
 from composcope.progress import track
-from composcope.report.theory import FIGURES, table
-from composcope.results import Row, add, jsonl, writable
-from composcope.theory.claim import Claim, Study
-from composcope.theory.claims import STUDIES
+from composcope.report.theory import claims_table, toy_figure
+from composcope.results import add_rows, check_out, jsonl
+from composcope.theory.claims import THEORY
+from composcope.theory.measure import theory, toys_named
 
 
 @dataclass(frozen=True)
@@ -22,41 +20,33 @@ class Args:
     """composcope theory
 
     Measure every claim of the paper's theory on exact toys (about half a minute on a laptop) and say which hold. Rows
-    go to results/theory.jsonl, a figure for each group of claims beside it.
+    go to results/theory.jsonl, curves and a figure for each group of claims into a folder beside it.
     """
 
     only: tuple[str, ...] = ()
-    """Studies to run: lemma_1, length, relaxation, feature_space, projective, machines; all if none is named."""
+    """Toys to run: lemma_1, length, relaxation, feature_space, projective, machines; all if none is named."""
     out: Path = Path("results/theory.jsonl")
-    """Where the rows go; figures go beside it."""
+    """Where the rows go; curves and figures go into a folder of that name."""
     json: bool = False
     """Print the rows as JSON lines in place of the table."""
 
 
 def main(args: Args) -> None:
-    run("theory", STUDIES, args.only, args.out, args.json)
-
-
-def run(what: str, studies: Mapping[str, Callable[[], Study]], only: tuple[str, ...], out: Path, as_json: bool) -> None:
-    """Run studies one by one; rows and figure of each are on disk before the next begins."""
-    if unknown := set(only) - set(studies):
-        raise InputError(f"there is no study {', '.join(sorted(unknown))}; there are {', '.join(studies)}")
-    writable(out)
+    """Rows and figure of each toy are on disk before the next begins."""
+    names = toys_named(THEORY, args.only)
+    check_out(args.out)
     torch.set_num_threads(1)  # the matrices are small: threads would only wait for each other
+    folder = args.out.with_suffix("")
     rows = []
-    for name in track(only or tuple(studies), what):
-        study = studies[name]()
-        found = [to_row(claim) for claim in study.claims]
-        add(out, found)
+    for name in track(names, "theory"):
+        found = theory([name], folder)
+        add_rows(args.out, found)
         rows += found
-        if name in FIGURES:
-            write_png(out.with_name(f"{what}_{name}.png"), FIGURES[name](study.curves))
-    if as_json:
+        if figure := toy_figure("theory", name, folder):
+            write_png(folder / f"{name}.png", figure)
+    if args.json:
         sys.stdout.write(jsonl(rows))
-    else:
-        Console().print(table(rows), f"rows: {out}; figures: {out.with_name(what)}_*.png")
-
-
-def to_row(claim: Claim) -> Row:
-    setting = {key: getattr(claim, key) for key in ("says", "rule", "predicted", "tolerance", "holds")}
-    return Row(claim.name, "exact", claim.measured, setting, low=claim.low, high=claim.high)
+        return
+    console = Console()
+    console.print(claims_table(rows))
+    console.print(f"rows: {args.out}; curves and figures: {folder}; composcope report shows them", highlight=False)

@@ -1,6 +1,8 @@
-"""Checkpoints that are whole or are not there: tensors in safetensors, beside them a JSON with their SHA-256.
+"""Checkpoints that are whole or are not there: tensors in safetensors, beside them a JSON with
+their SHA-256.
 
-STEP.safetensors is written first, STEP.json last; a pair whose checksum does not hold is named and passed over.
+STEP.safetensors is written first, STEP.json last; a pair whose checksum does not hold is named and
+passed over.
 """
 
 import hashlib
@@ -20,7 +22,8 @@ from composcope.files import read_json, write_text
 from composcope.tensors import read_tensors, save_tensors
 
 KEPT = 3
-SECONDS = 240.0  # after which a checkpoint is overdue: with the step in work, less than five minutes can be lost
+# After so long a checkpoint is overdue: with the step in work, less than five minutes can be lost.
+SECONDS = 240.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,10 @@ def sound(folder: Path) -> Iterator[tuple[int, dict[str, Tensor]]]:
             reason = "its checksum does not hold"
         except (OSError, InputError) as error:
             reason = str(error)
-        print(f"composcope: {path} is damaged ({reason}); going on from the checkpoint before it", file=sys.stderr)
+        print(
+            f"composcope: {path} is damaged ({reason}); going on from the checkpoint before it",
+            file=sys.stderr,
+        )
 
 
 class State:
@@ -84,7 +90,9 @@ class State:
             ema.update(self.weights, step)
 
     def averaged(self) -> dict[str, Tensor]:
-        return {f"{s}/{name}": w for s, ema in self.averages.items() for name, w in ema.average.items()}
+        return {
+            f"{s}/{name}": w for s, ema in self.averages.items() for name, w in ema.average.items()
+        }
 
     def tensors(self) -> dict[str, Tensor]:
         """All of it by name."""
@@ -108,4 +116,6 @@ class State:
         shapes |= {name: self.weights[name[2:]].shape for name in self.optimizer.names()}
         for name, shape in shapes.items():
             if name not in kept or kept[name].shape != shape:
-                raise InputError(f"the checkpoint of step {step} is not of this run ({name}); remove it")
+                raise InputError(
+                    f"the checkpoint of step {step} is not of this run ({name}); remove it"
+                )

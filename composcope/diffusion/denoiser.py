@@ -1,6 +1,7 @@
 """The contract in the middle of the project, and what measurements need of a conditioner.
 
-denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) / sigma^2        (EDM, equation 3)
+denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) / sigma^2
+(EDM, equation 3)
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,50 +20,69 @@ Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour n
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
 
 
-STEEP = 4.0  # the gate's logit is this many times an output of unit magnitude, so that m comes near 0 and 1
+STEEP = 4.0  # the gate's logit, in outputs of unit magnitude, so that m comes near 0 and 1
 
 
 @runtime_checkable
 class Denoiser(Protocol):
-    """Anything that takes the noise off: a trained network, an exact mixture, a wrapper around either, SDXL."""
+    """Anything that takes the noise off: a trained network, an exact mixture, a wrapper around
+    either, SDXL."""
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
 
 @runtime_checkable
 class Conditioner(Protocol):
-    """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes from `seed` alone."""
+    """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes
+    from `seed` alone."""
 
-    features: int
+    @property
+    def features(self) -> int: ...
 
-    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Float[Tensor, "batch features"]: ...
+    def __call__(
+        self, condition_sets: Sequence[ConditionSet], seed: int = 0
+    ) -> Float[Tensor, "batch features"]: ...
 
-    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Float[Tensor, "choices features"]:
-        """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they were."""
+    def left_out(
+        self, condition_set: ConditionSet, seed: int = 0
+    ) -> Float[Tensor, "choices features"]:
+        """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
+        were."""
         ...
 
 
 @runtime_checkable
 class SplitConditioner(Conditioner, Protocol):
-    """A conditioner whose cond is a sum of parts, one a condition, so that any subset can be made from cond itself."""
+    """A conditioner whose cond is a sum of parts, one a condition, so that any subset can be made
+    from cond itself.
+
+    One whose conditions have places has `places(parts)` too: the (u, v) in [0, 1]^2 that each part
+    speaks of.
+    """
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]: ...
-
-    def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
-        """The place (u, v) in [0, 1]^2 each part speaks of; InputError for conditioners without places (colours)."""
-        ...
 
 
 @runtime_checkable
 class Drawer(Protocol):
-    """A denoiser with all that drawing images of conditions takes: a trained run, or a wrapper around one.
+    """A denoiser with all that drawing images of conditions takes: a trained run, or a wrapper
+    around one.
 
-    `about` are the coordinates under which its measurements are kept: run, snapshot, images, weights, intervention.
+    `about` are the coordinates under which its measurements are kept: run, snapshot, images,
+    weights, intervention.
     """
 
-    conditioner: Any  # a Conditioner, or None where nothing is asked
-    shape: tuple[int, int, int]  # of x: channel, height, width
-    about: Mapping[str, Any]
+    @property
+    def conditioner(self) -> Any:
+        """A Conditioner, or None where nothing is asked."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of x: channel, height, width."""
+        ...
+
+    @property
+    def about(self) -> Mapping[str, Any]: ...
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
@@ -91,6 +111,10 @@ class Wrapper:
         return self.denoiser.shape  # type: ignore[attr-defined]
 
     @property
+    def view(self) -> str:
+        return getattr(self.denoiser, "view", "full")
+
+    @property
     def about(self) -> Mapping[str, Any]:
         return {**getattr(self.denoiser, "about", {}), **self.changes}
 
@@ -98,20 +122,36 @@ class Wrapper:
         return self.denoiser.decode(x)  # type: ignore[attr-defined]
 
 
+class Counted(Wrapper):
+    """The denoiser it wraps, with a count of its evaluations: one for each image of each call."""
+
+    def __init__(self, denoiser: Denoiser):
+        super().__init__(denoiser)
+        self.evaluations = 0
+
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
+        self.evaluations += len(x)
+        return self.denoiser(x, sigma, cond)
+
+
 class Precond(nn.Module):
-    """The Denoiser of a network, by EDM's preconditioning: D(x) = c_skip x + c_out F(c_in x, c_noise)  (EDM, eq. 7).
+    """The Denoiser of a network, by EDM's preconditioning: D(x) = c_skip x + c_out F(c_in x,
+    c_noise)  (EDM, eq. 7).
 
-    The coefficients keep the network's input and training target at unit variance for data of standard deviation
-    sigma_data (EDM, table 1). `uncertainty` maps c_noise to the log-variance u(sigma) of the loss (EDM2, eq. 22).
+    The coefficients keep the network's input and training target at unit variance for data of
+    standard deviation sigma_data (EDM, table 1). `uncertainty` maps c_noise to the log-variance
+    u(sigma) of the loss (EDM2, eq. 22).
 
-    With `gate` the network has one more output, m in (0, 1) for each pixel, and D(x) = c_skip (1 - m) x + c_out F. At
-    low noise F must otherwise hand on the noise itself wherever the image is flat, which a network on folded pixels is
-    too narrow for; with m = 1 there it need not (LOG.md).
+    With `gate` the network has one more output, m in (0, 1) for each pixel, and D(x) = c_skip (1 -
+    m) x + c_out F. At low noise F must otherwise hand on the noise itself wherever the image is
+    flat, which a network on folded pixels is too narrow for; with m = 1 there it need not (LOG.md).
     """
 
     sigma_data: Tensor
 
-    def __init__(self, net: nn.Module, uncertainty: nn.Module, sigma_data: float, gate: bool = False):
+    def __init__(
+        self, net: nn.Module, uncertainty: nn.Module, sigma_data: float, gate: bool = False
+    ):
         super().__init__()
         self.net = net
         self.uncertainty = uncertainty

@@ -1,6 +1,8 @@
-"""What a training run says of itself: one JSON line an interval, the same numbers as TensorBoard scalars.
+"""What a training run says of itself: one JSON line an interval, the same numbers as TensorBoard
+scalars.
 
-band(sigma) = low, middle or high: ln sigma more than a deviation below the mean of the noise distribution, near, above
+band(sigma) = low, middle or high: ln sigma more than a deviation below the mean of the noise
+distribution, near, above
 """
 
 import json
@@ -19,7 +21,10 @@ NAMES = ("loss", "error/low", "error/middle", "error/high")
 
 
 def sums(
-    objective: Float[Tensor, " n"], error: Float[Tensor, " n"], sigma: Float[Tensor, " n"], noise: Noise
+    objective: Float[Tensor, " n"],
+    error: Float[Tensor, " n"],
+    sigma: Float[Tensor, " n"],
+    noise: Noise,
 ) -> Float[Tensor, "2 4"]:
     """Sums and counts of the numbers of NAMES; these add up over parts and processes."""
     z = (sigma.log() - noise.P_mean) / noise.P_std
@@ -29,7 +34,8 @@ def sums(
 
 
 class Log:
-    """Lines of log.jsonl up to `step`, where the run goes on; what follows is written again, the same.
+    """Lines of log.jsonl up to `step`, where the run goes on; what follows is written again, the
+    same.
 
     Of several processes only the one that `writes` does.
     """
@@ -52,11 +58,15 @@ class Log:
         if self.writes:
             self.board.close()
 
-    def write(self, step: int, images: int, totals: Float[Tensor, "2 4"], extra: dict[str, float]) -> None:
+    def write(
+        self, step: int, images: int, totals: Float[Tensor, "2 4"], extra: dict[str, float]
+    ) -> None:
         """One line: the means of what was added up, and `extra`."""
         if not self.writes:
             return
-        means = {name: total / n for name, total, n in zip(NAMES, *totals.tolist(), strict=True) if n} | extra
+        means = {
+            name: total / n for name, total, n in zip(NAMES, *totals.tolist(), strict=True) if n
+        } | extra
         with named(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, "images": images, **means}) + "\n")
         for name, mean in means.items():
@@ -64,7 +74,9 @@ class Log:
 
 
 def step_of(line: bytes) -> int:
-    """The step of a line of the log; -1 for one that was cut short when its writer was killed, or is not ours."""
+    """The step of a line of the log; -1 for one that was cut short when its writer was killed, or
+    is not ours.
+    """
     if not line.endswith(b"\n"):
         return -1
     try:

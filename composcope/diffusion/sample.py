@@ -1,40 +1,53 @@
-"""From noise to images: the EDM noise levels and solvers; each image comes from its own seed, whatever the batch.
+"""From noise to images: the EDM noise levels and solvers; each image comes from its own seed,
+whatever the batch.
 
 dx / dsigma = (x - D(x, sigma)) / sigma            (EDM, eq. 1 with the schedule sigma(t) = t)
 """
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import NamedTuple
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Denoiser, X
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, Drawer, X
 from composcope.errors import InputError
 from composcope.progress import track
 
 Levels = Float[Tensor, " levels"]
 
 
-def noise_levels(steps: int = 32, sigma_min: float = 0.002, sigma_max: float = 80.0, rho: float = 7.0) -> Levels:
+def noise_levels(
+    steps: int = 32, sigma_min: float = 0.002, sigma_max: float = 80.0, rho: float = 7.0
+) -> Levels:
     """sigma_0 = sigma_max > ... > sigma_{steps-1} = sigma_min, then 0 (EDM, eq. 5)."""
     ramp = torch.linspace(0, 1, steps, dtype=torch.float64)
-    sigmas = (sigma_max ** (1 / rho) + ramp * (sigma_min ** (1 / rho) - sigma_max ** (1 / rho))) ** rho
+    sigmas = (
+        sigma_max ** (1 / rho) + ramp * (sigma_min ** (1 / rho) - sigma_max ** (1 / rho))
+    ) ** rho
     return torch.cat([sigmas, sigmas.new_zeros(1)]).float()
 
 
-def noise(seeds: Sequence[int], shape: Sequence[int]) -> Float[Tensor, "batch channel height width"]:
+def noise(
+    seeds: Sequence[int], shape: Sequence[int]
+) -> Float[Tensor, "batch channel height width"]:
     """Unit noise, image i from seeds[i] alone."""
-    return torch.stack([torch.randn(tuple(shape), generator=torch.Generator().manual_seed(seed)) for seed in seeds])
+    return torch.stack(
+        [torch.randn(tuple(shape), generator=torch.Generator().manual_seed(seed)) for seed in seeds]
+    )
 
 
 class Step(NamedTuple):
     """One noise level on the way from noise to image."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # which a tuple has as a method
     sigma: Float[Tensor, ""]
     x: X  # the noisy image at this level
     x0: X  # what the denoiser makes of it; of the last step, where no noise is left, x itself
@@ -53,6 +66,29 @@ class Churn:
 SOLVERS = ("heun", "euler", "stochastic")
 
 
+def check_solver(solver: str) -> None:
+    if solver not in SOLVERS:
+        raise InputError(f"there is no solver {solver!r}; the solvers are {', '.join(SOLVERS)}")
+
+
+@contextmanager
+def idle_cores() -> Iterator[None]:
+    """Torch with as many threads as there are idle cores, at least one and never more than it had.
+
+    Threads wait for each other after every layer. One that shares its core with another program is
+    late each time, so that a small network is ten times slower on two threads beside one busy core
+    than on one thread.
+    """
+    before = torch.get_num_threads()
+    busy = os.getloadavg()[0]
+    idle = round((os.cpu_count() or 1) - busy)
+    torch.set_num_threads(max(1, min(before, idle)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 @torch.no_grad()
 def walk(
     denoiser: Denoiser,
@@ -65,20 +101,21 @@ def walk(
 ) -> Iterator[Step]:
     """The way down from unit noise x through falling `sigmas`, a Step for each of them.
 
-    solver: "euler" is first order and calls the denoiser once a step; "heun" second order, twice a step but for the
-    last (EDM, algorithm 1); "stochastic" is Heun's from a slightly higher level, reached with fresh noise of each
-    image's own generator in `sources` (EDM, algorithm 2).
+    solver: "euler" is first order and calls the denoiser once a step; "heun" second order, twice a
+    step but for the last (EDM, algorithm 1); "stochastic" is Heun's from a slightly higher level,
+    reached with fresh noise of each image's own generator in `sources` (EDM, algorithm 2).
     """
-    if solver not in SOLVERS:
-        raise InputError(f"there is no solver {solver!r}; the solvers are {', '.join(SOLVERS)}")
+    check_solver(solver)
     churn = churn or Churn()
-    gamma = min(churn.S_churn / (len(sigmas) - 1), 2**0.5 - 1)
+    gamma = min(churn.S_churn / max(len(sigmas) - 1, 1), 2**0.5 - 1)
     x = x * sigmas[0]
     for index, (sigma, lower) in enumerate(pairwise(sigmas)):
         at = sigma
         if solver == "stochastic":
             at = sigma * (1 + gamma) if churn.S_min <= sigma <= churn.S_max else sigma
-            fresh = torch.stack([torch.randn(x.shape[1:], generator=source) for source in sources]).to(x)
+            fresh = torch.stack(
+                [torch.randn(x.shape[1:], generator=source) for source in sources]
+            ).to(x)
             x = x + (at**2 - sigma**2).sqrt() * churn.S_noise * fresh
         x0 = denoised(denoiser, x, at, cond)
         yield Step(index, at, x, x0)
@@ -100,9 +137,13 @@ def denoised(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> 
     x0 = denoiser(x, sigma.expand(len(x)), cond)
     if not isinstance(x0, Tensor) or x0.shape != x.shape:
         found = list(x0.shape) if isinstance(x0, Tensor) else type(x0).__name__
-        raise InputError(f"the denoiser returns {found} for x of {list(x.shape)}; x0 has the shape of x")
+        raise InputError(
+            f"the denoiser returns {found} for x of {list(x.shape)}; x0 has the shape of x"
+        )
     if not bool(x0.isfinite().all()):
-        raise InputError(f"the denoiser returns numbers that are not finite at sigma {float(sigma):g}")
+        raise InputError(
+            f"the denoiser returns numbers that are not finite at sigma {float(sigma):g}"
+        )
     if x._version != version:
         raise InputError("the denoiser changes x in place; it must return a new tensor")
     return x0
@@ -123,19 +164,86 @@ def sample(
 ) -> Float[Tensor, "n channel height width"]:
     """One x a seed, `batch` at a time; under a bar when `what` names it.
 
-    cond row i belongs to seed i. The same seed and cond give the same image in any batch, to float round-off.
+    cond row i belongs to seed i. The same seed and cond give the same image in any batch, to float
+    round-off.
     """
     if cond is not None and len(cond) != len(seeds):
-        raise InputError(f"sample: {len(cond)} rows of cond for {len(seeds)} seeds; give each seed its own row")
+        raise InputError(
+            f"sample: {len(cond)} rows of cond for {len(seeds)} seeds; give each seed its own row"
+        )
+    check_solver(solver)
     sigmas = (noise_levels() if sigmas is None else sigmas).to(device)
     starts = range(0, len(seeds), batch)
     drawn = []
-    for start in track(starts, what) if what else starts:
-        chosen = seeds[start : start + batch]
-        rows = None if cond is None else cond[start : start + batch].to(device)
-        x = noise(chosen, shape).to(device)
-        # A second stream a seed: the first numbers of the seed's own are the starting noise.
-        sources = [torch.Generator().manual_seed(seed ^ 0x5DEECE66D) for seed in chosen]
-        *_, last = walk(denoiser, x, rows, sigmas, solver, sources, churn)
-        drawn.append(last.x.cpu())
+    with idle_cores():
+        for start in track(starts, what) if what else starts:
+            chosen = seeds[start : start + batch]
+            rows = None if cond is None else cond[start : start + batch].to(device)
+            x = noise(chosen, shape).to(device)
+            # A second stream a seed: the first numbers of the seed's own are the starting noise.
+            sources = [torch.Generator().manual_seed(seed ^ 0x5DEECE66D) for seed in chosen]
+            *_, last = walk(denoiser, x, rows, sigmas, solver, sources, churn)
+            drawn.append(last.x.cpu())
     return torch.cat(drawn)
+
+
+def draw(
+    model: Drawer,
+    condition_sets: Sequence[ConditionSet],
+    seeds: Sequence[int] | None = None,
+    steps: int = 32,
+    solver: str = "heun",
+    batch: int = 64,
+    what: str | None = None,
+    device: torch.device | str = "cpu",
+) -> UInt8[np.ndarray, "n height width 3"]:
+    """Pictures of condition sets, one from each seed; seeds are 0, 1, 2, ... where none are given.
+
+    model: a loaded run, or a wrapper around one, such as LocalConditions(load("exp2")).
+    """
+    check_asked(model, condition_sets)
+    seeds = range(len(condition_sets)) if seeds is None else seeds
+    if len(seeds) != len(condition_sets):
+        raise InputError(
+            f"draw: {len(condition_sets)} condition sets and {len(seeds)} seeds; each set needs one"
+        )
+    if not len(seeds):
+        raise InputError("draw: no condition sets; [()] asks for one image with nothing in it")
+    if steps < 2:
+        raise InputError(f"draw: {steps} steps; a walk from noise to an image takes at least 2")
+    cond = None
+    if model.conditioner is not None:
+        pairs = zip(condition_sets, seeds, strict=True)
+        cond = torch.cat([model.conditioner([conditions], seed) for conditions, seed in pairs])
+    levels = noise_levels(steps)
+    x = sample(
+        model, seeds, model.shape, cond, levels, solver, batch=batch, what=what, device=device
+    )
+    return model.decode(x)
+
+
+def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:
+    """An InputError for what is no list of condition sets, or is asked of a model that takes no
+    conditions."""
+    conditioner = model.conditioner
+    if conditioner is None and any(len(conditions) for conditions in condition_sets):
+        raise InputError(
+            "draw: this model has no conditioner: nothing can be asked of it; take [()] * n"
+        )
+    single = bool(
+        getattr(conditioner, "has_places", False)
+    )  # a place is itself a sequence: of two numbers
+    if isinstance(condition_sets, str) or not all(
+        is_set(conditions, single) for conditions in condition_sets
+    ):
+        raise InputError(
+            "draw takes a list of condition sets, one for each image, such as "
+            f"[[(0.65, 0.65), (0.35, 0.35)]] * 4; {repr(condition_sets)[:60]} is not one"
+        )
+
+
+def is_set(conditions: object, places: bool) -> bool:
+    """Whether this can be all that is asked of one image, and is not a single word or place."""
+    if not isinstance(conditions, Sequence | np.ndarray) or isinstance(conditions, str):
+        return False
+    return not (places and any(isinstance(condition, Real) for condition in conditions))

@@ -1,8 +1,10 @@
-"""The training loop: everything random about the image at `position` comes from (seed, position) and nothing else.
+"""The training loop: everything random about the image at `position` comes from (seed, position)
+and nothing else.
 
-alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images                     (EDM2, eq. 67)
+alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images     (EDM2, eq. 67)
 
-So a run stopped at any step goes on bit for bit, and the number of processes changes round-off only.
+So a run stopped at any step goes on bit for bit, and the number of processes changes round-off
+only.
 """
 
 import math
@@ -35,46 +37,59 @@ from composcope.tensors import save_tensors
 T = TypeVar("T")
 MOST = 1e15  # of anything that a recipe counts
 EVERY = ("log_every", "checkpoint_every", "sheet_every", "average_every")
-SNAPSHOTS = {"early": 0.2, "middle": 0.5, "final": 1.0}  # shares of the training after which the average is kept
+SNAPSHOTS = {
+    "early": 0.2,
+    "middle": 0.5,
+    "final": 1.0,
+}  # shares of the training after which the average is kept
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in steps."""
+    """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in
+    steps.
+    """
 
-    images: int
-    batch: int = 64
-    lr: float = 8e-3
-    warmup: int = 6_400
+    images: int  # to train on
+    batch: int = 64  # images a step
+    lr: float = 8e-3  # alpha_ref, the reference learning rate
+    warmup: int = 6_400  # t_warm: over these the rate rises
     decay: int = 64_000  # t_ref: from here on the rate falls as 1 / sqrt(t)
-    P_mean: float = -0.3
-    P_std: float = 1.3
-    optimizer: Literal["adam", "muon"] = "adam"
+    P_mean: float = -0.3  # mean of ln sigma
+    P_std: float = 1.3  # its standard deviation
+    optimizer: Literal["adam", "muon"] = "adam"  # muon: on matrices, adam on the rest
     sigma_rels: tuple[float, ...] = (0.05, 0.10)  # widths of the averages
     sigma_rel: float = 0.10  # the one of them that is the trained model
     accumulate: int = 1  # parts in which a process works through its share of a batch
-    bf16: bool = False
-    compile: bool = False
-    channels_last: bool = False
-    log_every: int = 25
+    bf16: bool = False  # bfloat16 autocast
+    compile: bool = False  # torch.compile
+    channels_last: bool = False  # layout of weights and activations
+    log_every: int = 25  # a line of the log
     checkpoint_every: int = 100  # and at least every few minutes, see checkpoint.SECONDS
-    sheet_every: int = 500
+    sheet_every: int = 500  # a picture of samples
     average_every: int = 250  # averages kept for other widths afterwards
-    seed: int = 0
+    seed: int = 0  # of the first weights, the scenes and the noise
 
     def __post_init__(self) -> None:
         for name in ("images", "batch", "decay", "accumulate", "lr", "P_std", *EVERY):
             value = getattr(self, name)
             if not 0 < value < MOST:
-                raise InputError(f"{name} = {value}: a training needs one above 0 and below {MOST:g}")
+                raise InputError(
+                    f"{name} = {value}: a training needs one above 0 and below {MOST:g}"
+                )
         for name in ("warmup", "seed"):
             if not 0 <= getattr(self, name) < 2**63:
-                raise InputError(f"{name} = {getattr(self, name)}: it is a number from 0 to 2^63 - 1")
+                raise InputError(
+                    f"{name} = {getattr(self, name)}: it is a number from 0 to 2^63 - 1"
+                )
         if not -100 < self.P_mean < 100:
             raise InputError(f"P_mean = {self.P_mean}: ln sigma is between -100 and 100")
-        if self.sigma_rel not in self.sigma_rels or not all(0.001 <= s <= 0.28 for s in self.sigma_rels):
+        if self.sigma_rel not in self.sigma_rels or not all(
+            0.001 <= s <= 0.28 for s in self.sigma_rels
+        ):
             raise InputError(
-                f"sigma_rels = {self.sigma_rels}: widths of averages from 0.001 to 0.28, {self.sigma_rel} among them"
+                f"sigma_rels = {self.sigma_rels}: widths of averages from 0.001 to 0.28, "
+                f"{self.sigma_rel} among them"
             )
 
     @property
@@ -84,11 +99,15 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Examples:
-    """What the network sees of some images: the same number of views of each, one image after another."""
+    """What the network sees of some images: the same number of views of each, one image after
+    another.
+    """
 
     x0: Float[Tensor, "views channel height width"]
     cond: Float[Tensor, "views features"] | None
-    inside: Float[Tensor, "views 1 height width"] | None = None  # 0 where a view leaves the image: no noise there
+    inside: Float[Tensor, "views 1 height width"] | None = (
+        None  # 0 where a view leaves the image: no noise there
+    )
 
 
 Make: TypeAlias = Callable[[int, int], Examples]  # (position of the first image, how many)
@@ -99,7 +118,7 @@ def learning_rate(recipe: Recipe, t: int) -> float:
 
 
 def starts(recipe: Recipe, first: int, size: int, parts: range) -> Iterator[int]:
-    """The position of the first image of each part that a process works on, from step `first` on."""
+    """Where the parts that a process works on begin, from step `first` on."""
     for step in range(first, recipe.steps):
         for part in parts:
             yield recipe.batch * step + size * part
@@ -136,7 +155,9 @@ def parts_of(recipe: Recipe) -> int:
 
 @contextmanager
 def processes() -> Iterator[int]:
-    """The rank of this process: torchrun's, or 0. Inside, `dist` is ready where there is more than one."""
+    """The rank of this process: torchrun's, or 0. Inside, `dist` is ready where there is more than
+    one.
+    """
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield 0
         return
@@ -148,7 +169,9 @@ def processes() -> Iterator[int]:
 
 
 def by_the_first(work: Callable[[], Any]) -> Any:
-    """What `work` returns, done by the first process for all; what it refuses, all refuse, and one says why."""
+    """What `work` returns, done by the first process for all; what it refuses, all refuse, and one
+    says why.
+    """
     if not dist.is_initialized():
         return work()
     outcome: list[Any] = [None, None]
@@ -173,9 +196,15 @@ def asked_to_stop(stop: Stop, device: torch.device | str) -> int:
 
 
 def forward(
-    loss: nn.Module, examples: Examples, sources: list[torch.Generator], recipe: Recipe, layout: torch.memory_format
+    loss: nn.Module,
+    examples: Examples,
+    sources: list[torch.Generator],
+    recipe: Recipe,
+    layout: torch.memory_format,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
-    """The mean loss of some images' views and the numbers for the log; `sources` are the images' generators."""
+    """The mean loss of some images' views and the numbers for the log; `sources` are the images'
+    generators.
+    """
     device = sources[0].device
     x0 = examples.x0.to(device=device, memory_format=layout)
     cond = None if examples.cond is None else examples.cond.to(device)
@@ -203,9 +232,9 @@ def train(
 ) -> None:
     """Train the weights of `model` through `loss`, from the last checkpoint in `folder` on.
 
-    `keep(name, weights)` receives the averaged weights at the moments of SNAPSHOTS and as "final" at the end,
-    `draw(step, weights)` at intervals; `makers` threads call `make`. SIGINT and SIGTERM end the step and save a
-    checkpoint; then Stopped says where the run goes on.
+    `keep(name, weights)` receives the averaged weights at the moments of SNAPSHOTS and as "final"
+    at the end, `draw(step, weights)` at intervals; `makers` threads call `make`. SIGINT and SIGTERM
+    end the step and save a checkpoint; then Stopped says where the run goes on.
     """
     rank = dist.get_rank() if dist.is_initialized() else 0
     ranks = dist.get_world_size() if dist.is_initialized() else 1
@@ -234,7 +263,9 @@ def train(
     # Prepare the data: a step's images are cut into parts, `accumulate` for each process.
     size = recipe.batch // parts_of(recipe)
     mine = range(rank * recipe.accumulate, (rank + 1) * recipe.accumulate)
-    data = ahead(lambda start: (start, make(start, size)), starts(recipe, first, size, mine), makers)
+    data = ahead(
+        lambda start: (start, make(start, size)), starts(recipe, first, size, mine), makers
+    )
 
     def save_checkpoint(step: int) -> None:
         nonlocal saved_step, saved_time
@@ -251,17 +282,22 @@ def train(
     def end_if_asked(step: int) -> None:
         if number := asked_to_stop(stop, device):
             save_checkpoint(step)
-            raise Stopped(f"stopped; the same command goes on from image {step * recipe.batch:,}", number)
+            raise Stopped(
+                f"stopped; the same command goes on from image {step * recipe.batch:,}", number
+            )
 
     with Stop(patient=ranks > 1) as stop, Log(folder, first, rank == 0) as log, bar() as shown:
-        task = shown.add_task("training", total=recipe.steps * recipe.batch, completed=first * recipe.batch)
+        task = shown.add_task(
+            "training", total=recipe.steps * recipe.batch, completed=first * recipe.batch
+        )
         clock = time.perf_counter()
         draw_samples(first)
 
         for step in range(first + 1, recipe.steps + 1):
             end_if_asked(step - 1)
 
-            # Evaluate the loss and accumulate gradients; the last part exchanges them with the other processes.
+            # Evaluate the loss and accumulate gradients; the last part exchanges them with the
+            # other processes.
             step_totals = torch.zeros(2, 4, device=device)
             for part in mine:
                 with shared.no_sync() if shared and part != mine[-1] else nullcontext():
@@ -274,12 +310,15 @@ def train(
                 dist.all_reduce(step_totals)
 
             # Check that all is finite, before it reaches a weight or a checkpoint.
-            gradients = [weight.grad for weight in state.weights.values() if weight.grad is not None]
+            gradients = [
+                weight.grad for weight in state.weights.values() if weight.grad is not None
+            ]
             gradient_norm = float(nn.utils.get_total_norm(gradients))
             if not (math.isfinite(gradient_norm) and bool(step_totals.isfinite().all())):
                 raise InputError(
-                    f"the loss is not finite at step {step}; {folder} keeps its last good checkpoint; in a new one "
-                    f"try a lower --lr than {recipe.lr:g}, a longer --warmup than {recipe.warmup} or no --bf16"
+                    f"the loss is not finite at step {step}; {folder} keeps its last good "
+                    f"checkpoint; in a new one try a lower --lr than {recipe.lr:g}, "
+                    f"a longer --warmup than {recipe.warmup} or no --bf16"
                 )
 
             # Update weights and averages.
@@ -291,7 +330,9 @@ def train(
             # Report status.
             totals += step_totals.cpu()
             loss_now = float(step_totals[0, 0] / step_totals[1, 0])
-            shown.update(task, completed=step * recipe.batch, description=f"training, loss {loss_now:.3f}")
+            shown.update(
+                task, completed=step * recipe.batch, description=f"training, loss {loss_now:.3f}"
+            )
             if step % recipe.log_every == 0 or step == recipe.steps:
                 speed = totals[1, 0].item() / (time.perf_counter() - clock)
                 extra = {"rate": rate, "gradient": gradient_norm, "speed": speed}

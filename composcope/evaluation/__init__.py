@@ -1,23 +1,27 @@
-"""Did it draw what was asked? Find the objects of an image, match them with what was asked, say how far it holds."""
+"""Did it draw what was asked? Find the objects of an image, match them with what was asked, say how
+far it holds."""
 
+from composcope.evaluation.accuracy import perfect
 from composcope.evaluation.detect import Found, detect
-from composcope.evaluation.k_max import KMax, k_max, paper_rule, strict_rule
-from composcope.evaluation.length import Judged, judge, length, sampler
+from composcope.evaluation.evaluate import (
+    Answers,
+    evaluate,
+    evaluate_images,
+    read_answers,
+    write_answers,
+)
+from composcope.evaluation.k_max import k_max, paper_rule, strict_rule
 from composcope.evaluation.matching import Outcome, match
-from composcope.evaluation.oracle import oracle
 
 __all__ = [
+    "Answers",
     "Found",
-    "Judged",
-    "KMax",
     "Outcome",
     "detect",
-    "judge",
+    "evaluate",
+    "evaluate_images",
     "k_max",
-    "length",
     "match",
-    "oracle",
     "paper_rule",
-    "sampler",
-    "strict_rule",
 ]
+__all__ += ["perfect", "read_answers", "strict_rule", "write_answers"]

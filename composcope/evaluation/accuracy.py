@@ -1,62 +1,138 @@
-"""How good the detector is, on scenes that it was not trained on: accuracy by count, and its error at what is asked.
+"""How good the detector is, on scenes that it was not trained on: accuracy by count, and its error
+at what is asked.
 
 exact = share of images with as many objects found as there are
+
+The detector's own error is measured with a perfect drawer, which renders just what is asked:
+whatever is judged wrong there is the detector's fault.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import UInt8
 from scipy.optimize import linear_sum_assignment
 
-from composcope.evaluation.detect import Found
-from composcope.evaluation.k_max import is_near, is_right
+from composcope.diffusion.denoiser import ConditionSet
+from composcope.evaluation.detect import Found, Misjudged, detect, load, nearest
+from composcope.evaluation.k_max import Error, is_near, is_right
 from composcope.evaluation.matching import match
-from composcope.evaluation.oracle import MOST, ask, oracle
+from composcope.progress import track
+from composcope.scenes.condition import SumOfParts
+from composcope.scenes.render import render
 from composcope.scenes.rules import Rules
 from composcope.scenes.scene import Scene
 
 FRESH = 10**9  # seeds from here on are for measuring, never for training
 STILL = Rules(camera_jitter=0.0, lamp_jitter=0.0)
-Detect = Callable[[UInt8[np.ndarray, "n h w 3"]], list[list[Found]]]
+Images = UInt8[np.ndarray, "n h w 3"]
+Detect = Callable[[Images], list[list[Found]]]
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """By image: `objects`, and if their count is `exact`; by object: how far `apart` from the truth, the `colors`."""
+    """By image: `objects`, and if their count is `exact`; by object: how far `apart` from the
+    truth, and whether its `colors` and `shapes` are right."""
 
     objects: np.ndarray
     exact: np.ndarray
     apart: np.ndarray
     colors: np.ndarray
+    shapes: np.ndarray
 
 
 def accuracy(scenes: Sequence[Scene], found: Sequence[Sequence[Found]]) -> Accuracy:
     """Compare with the truth, objects paired one to one by distance."""
     apart: list[float] = []
     colors: list[bool] = []
+    shapes: list[bool] = []
     for scene, seen in zip(scenes, found, strict=True):
         places = np.reshape([(f.x, f.y) for f in seen], (-1, 2))
         distance = np.linalg.norm(np.reshape(scene.places, (-1, 1, 2)) - places, axis=-1)
         rows, columns = linear_sum_assignment(distance)
         apart += distance[rows, columns].tolist()
-        colors += [scene.objects[r].color == seen[c].color for r, c in zip(rows, columns, strict=True)]
+        for row, column in zip(rows, columns, strict=True):
+            colors.append(scene.objects[row].color == seen[column].color)
+            shapes.append(scene.objects[row].shape == seen[column].shape)
     objects = np.array([len(scene.objects) for scene in scenes])
-    return Accuracy(objects, objects == [len(seen) for seen in found], np.array(apart), np.array(colors))
+    exact = objects == [len(seen) for seen in found]
+    return Accuracy(objects, exact, np.array(apart), np.array(colors), np.array(shapes))
 
 
-def errors(detect: Detect, size: int, scenes: int) -> dict[str, dict]:
-    """For each way of asking and each K: how many perfect images, half of them of a still camera, are misjudged."""
-    found: dict[str, dict] = {}
-    for how, most in MOST.items():
-        wrong = np.zeros((2, most + 1), int)
-        for K in range(most + 1):
-            for rules, part in ((Rules(), 0), (STILL, 1)):
-                num, seed = (scenes + 1 - part) // 2, FRESH + 1000 * K + 500 * part
-                asked = ask(how, K, num, seed)
-                images = oracle(size, rules)(asked, range(seed, seed + num))
-                outcomes = [match(a, f, 1 / 16) for a, f in zip(asked, detect(images), strict=True)]
-                wrong[:, K] += [sum(not is_right(o, False) for o in outcomes), sum(not is_near(o) for o in outcomes)]
-        found[how] = {"scenes": scenes, "right": wrong[0].tolist(), "near": wrong[1].tolist()}
-    return found
+def perfect(
+    conditioner: SumOfParts,
+    condition_sets: Sequence[ConditionSet],
+    seeds: Sequence[int],
+    rules: Rules,
+    size: int,
+) -> Images:
+    """The perfect drawer: scenes that have just what is asked, rendered; `rules` say all but the
+    number of objects."""
+    pairs = zip(condition_sets, seeds, strict=True)
+    return render(
+        [conditioner.scene(conditions, seed, rules) for conditions, seed in pairs], size=size
+    )
+
+
+def misjudged(
+    find: Detect,
+    conditioner: SumOfParts,
+    way: str,
+    view: str,
+    tolerances: Sequence[float],
+    size: int,
+    scenes: int,
+    Ks: Iterable[int] | None = None,
+) -> list[Misjudged]:
+    """How many perfect images are judged wrong for each K, half of them of a still camera; a record
+    a tolerance."""
+    Ks = list(range(conditioner.most + 1) if Ks is None else Ks)
+    right = [dict.fromkeys(Ks, 0) for _ in tolerances]
+    near = [dict.fromkeys(Ks, 0) for _ in tolerances]
+    for K in track(Ks, f"measuring the detector: {conditioner.noun}s, {way}, {view} view"):
+        for part, rules in enumerate((Rules(view=view), replace(STILL, view=view))):
+            num = (scenes + 1 - part) // 2
+            first = FRESH + 1000 * K + 500 * part
+            asked = conditioner.ask(K, num, first, way)
+            found = find(perfect(conditioner, asked, range(first, first + num), rules, size))
+            for index, tolerance in enumerate(tolerances):
+                outcomes = [
+                    match(conditioner, a, f, tolerance) for a, f in zip(asked, found, strict=True)
+                ]
+                right[index][K] += sum(not is_right(outcome, extras=False) for outcome in outcomes)
+                near[index][K] += sum(not is_near(outcome) for outcome in outcomes)
+    return [
+        Misjudged(
+            conditioner.noun,
+            way,
+            view,
+            tolerance if conditioner.has_places else None,
+            scenes,
+            right[i],
+            near[i],
+        )
+        for i, tolerance in enumerate(tolerances)
+    ]
+
+
+def error_of(
+    conditioner: SumOfParts,
+    way: str,
+    view: str,
+    tolerance: float,
+    shape: tuple[int, int],
+    Ks: Sequence[int],
+    scenes: int = 200,
+) -> Error:
+    """The error of the detector that images of this height and width go to: as measured when it was
+    made, or now."""
+    size = nearest(*shape)
+    wanted = conditioner.noun, way, view, tolerance if conditioner.has_places else None
+    for known in load(size)[1].errors:
+        if (known.noun, known.way, known.view, known.tolerance) == wanted and set(Ks) <= set(
+            known.right
+        ):
+            return Error(known.scenes, known.right, known.near)
+    (found,) = misjudged(detect, conditioner, way, view, (tolerance,), size, scenes, Ks)
+    return Error(found.scenes, found.right, found.near)

@@ -1,27 +1,29 @@
-"""Find the objects of an image: a small convolutional network marks their centres, and says what stands there.
+"""Find the objects of an image: a small convolutional network marks their centres, and says what
+stands there.
 
-    heat[v, u] = exp(-|(u, v) - nearest centre|^2 / 2 r^2)        (Zhou et al. 2019, "Objects as Points", section 3)
+    heat[v, u] = exp(-|(u, v) - nearest centre|^2 / 2 r^2)        (Zhou et al. 2019, "Objects as
+    Points", section 3)
 
-One network each for 32x32, 64x64 and 128x128 pixels, all with a 64x64 map of answers; other sizes are resized.
+One network each for 32x32, 64x64 and 128x128 pixels, all with a 64x64 map of answers; other sizes
+are resized.
 """
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, UInt8
 from numpy import ndarray
-from safetensors import safe_open
 from torch import Tensor, nn
 
 from composcope.errors import InputError
+from composcope.files import parse_json
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
+from composcope.tensors import read_about, read_tensors
 
 RESOLUTIONS = (32, 64, 128)
 CELLS = 64  # the map of answers has this many cells a side
@@ -32,7 +34,8 @@ MODELS = Path(__file__).parents[1] / "models"
 
 @dataclass(frozen=True)
 class Found:
-    """An object in an image: its centre as fractions of the width and height, what it is, how sure we are."""
+    """An object in an image: its centre as fractions of the width and height, what it is, how sure
+    we are."""
 
     x: float
     y: float
@@ -40,6 +43,29 @@ class Found:
     shape: str
     size: str
     confidence: float
+
+
+@dataclass(frozen=True)
+class Misjudged:
+    """Perfect images that a detector judges wrong, of `scenes` for each K: not `right`, and not
+    even `near`."""
+
+    noun: str  # of the conditions: "location"
+    way: str  # in which they were chosen
+    view: str
+    tolerance: float | None  # None for conditions without places
+    scenes: int
+    right: dict[int, int]
+    near: dict[int, int]
+
+
+@dataclass(frozen=True)
+class About:
+    """What is kept in the file of a detector beside its weights."""
+
+    widths: tuple[int, int, int]
+    threshold: float
+    errors: tuple[Misjudged, ...] = ()
 
 
 def conv(inputs: int, outputs: int, stride: int = 1, kernel: int = 3) -> nn.Sequential:
@@ -59,14 +85,19 @@ class Block(nn.Module):
 
 
 class Detector(nn.Module):
-    """Images of one size -> maps of answers; down from 32x32 to 8x8 cells and up again, so that each sees them all."""
+    """Images of one size -> maps of answers; down from 32x32 to 8x8 cells and up again, so that
+    each sees them all."""
 
     def __init__(self, size: int, widths: tuple[int, int, int] = (32, 48, 64)):
         super().__init__()
         fine, mid, coarse = widths
         self.size, self.fold = size, max(size // CELLS, 1)
         channels = 3 * self.fold**2
-        self.stem = conv(3, fine) if size == 32 else nn.Sequential(conv(channels, 24), conv(24, fine, stride=2))
+        self.stem = (
+            conv(3, fine)
+            if size == 32
+            else nn.Sequential(conv(channels, 24), conv(24, fine, stride=2))
+        )
         self.down1 = nn.Sequential(conv(fine, mid, stride=2), Block(mid), Block(mid))
         self.down2 = nn.Sequential(conv(mid, coarse, stride=2), Block(coarse), Block(coarse))
         self.up2, self.mid = nn.Conv2d(coarse, mid, 1), Block(mid)
@@ -85,13 +116,16 @@ class Detector(nn.Module):
 
 
 def peaks(heat: Float[Tensor, "n cells cells"], threshold: float) -> Bool[Tensor, "n cells cells"]:
-    """Cells hotter than the threshold and than their eight neighbours (of two equal ones the first counts)."""
+    """Cells hotter than the threshold and than their eight neighbours (of two equal ones the first
+    counts)."""
     bias = torch.linspace(0, 1e-3, heat.shape[-1] ** 2, device=heat.device).view_as(heat[0])
     heat = heat - bias
     return (heat > threshold) & (heat == F.max_pool2d(heat[:, None], 3, 1, 1)[:, 0])
 
 
-def read_off(answers: Float[Tensor, "n answers cells cells"], threshold: float) -> list[list[Found]]:
+def read_off(
+    answers: Float[Tensor, "n answers cells cells"], threshold: float
+) -> list[list[Found]]:
     """The objects that maps of answers speak of, from left to right."""
     found: list[list[Found]] = [[] for _ in answers]
     heat = answers[:, 0].sigmoid()
@@ -114,37 +148,47 @@ def read_off(answers: Float[Tensor, "n answers cells cells"], threshold: float) 
 
 
 @cache
-def load(size: int) -> tuple[Detector, dict[str, Any]]:
-    """The shipped network for images of `size` pixels a side, and what was measured of it: threshold, errors."""
-    with safe_open(MODELS / f"detector{size}.safetensors", "pt") as file:
-        about = json.loads(file.metadata()["about"])
-        weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 (not a dict)
-    detector = Detector(size, tuple(about["widths"]))
+def load(size: int) -> tuple[Detector, About]:
+    """The shipped network for images of `size` pixels a side, and what was measured of it."""
+    path = MODELS / f"detector{size}.safetensors"
+    about = parse_json(read_about(path)["about"], About, str(path))
+    weights = {name: tensor.float() for name, tensor in read_tensors(path, finite=True).items()}
+    detector = Detector(size, about.widths)
     detector.load_state_dict(weights, strict=False)
     return detector.eval(), about
 
 
 def nearest(height: int, width: int) -> int:
-    """The size of the network that an image of height x width goes to: nearest in the ratio of their areas."""
+    """The size of the network that an image of height x width goes to: nearest in the ratio of
+    their areas."""
     return min(RESOLUTIONS, key=lambda size: abs(math.log(height * width / size**2)))
 
 
 def detect(images: UInt8[ndarray, "n h w 3"]) -> list[list[Found]]:
-    """The objects in each image. An empty image has none; of two objects merged into one, one is found."""
+    """The objects in each image, of either view. An empty image has none; of two objects merged
+    into one, one is found."""
     images = np.ascontiguousarray(images)
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        raise InputError(f"detect takes uint8 images [n, h, w, 3], 0 to 255, not {images.dtype} {list(images.shape)}")
+        raise InputError(
+            f"detect takes uint8 images [n, h, w, 3], not {images.dtype} {list(images.shape)}"
+        )
     detector, about = load(nearest(*images.shape[1:3]))
-    return find(detector, images, about["threshold"]) if len(images) else []
+    return find(detector, images, about.threshold) if len(images) else []
 
 
 @torch.inference_mode()
-def find(detector: Detector, images: UInt8[ndarray, "n h w 3"], threshold: float) -> list[list[Found]]:
+def find(
+    detector: Detector, images: UInt8[ndarray, "n h w 3"], threshold: float
+) -> list[list[Found]]:
     """What a detector sees, image by image; those of another size are resized to its own."""
     found: list[list[Found]] = []
     for some in torch.from_numpy(images).split(BATCH):
-        pixels = some.permute(0, 3, 1, 2).float().contiguous(memory_format=torch.channels_last) / 255
+        pixels = (
+            some.permute(0, 3, 1, 2).float().contiguous(memory_format=torch.channels_last) / 255
+        )
         if pixels.shape[2:] != (detector.size, detector.size):
-            pixels = F.interpolate(pixels, (detector.size, detector.size), mode="bilinear", antialias=True)
+            pixels = F.interpolate(
+                pixels, (detector.size, detector.size), mode="bilinear", antialias=True
+            )
         found += read_off(detector(pixels), threshold)
     return found

@@ -1,6 +1,8 @@
-"""Compare what an image shows with what was asked of it: every object is at an asked place, or extra.
+"""Compare what an image shows with what was asked of it: every object is at an asked place, or
+extra.
 
-asked = found + missing,   drawn = found + extra,   merged <= missing: asked places whose object went into a neighbour
+asked = found + missing,   drawn = found + extra,   merged <= missing: asked places whose object
+went into a neighbour
 """
 
 from collections import Counter
@@ -11,11 +13,13 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from composcope.evaluation.detect import Found
+from composcope.scenes.condition import SumOfParts
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one image did. `found` objects are where (or of the colour) one was asked for."""
+    """How one image did. `found` objects meet a condition: they are where, or what, one was asked
+    for."""
 
     asked: int
     found: int
@@ -31,30 +35,40 @@ class Outcome:
         return self.found + self.extra
 
 
-def match(asked: Sequence, found: Sequence[Found], cell: float) -> Outcome:
-    """Judge one image by its condition set: locations (u, v) within one grid cell, or colour names by their counts."""
-    if len(asked) and isinstance(asked[0], str):
-        return match_colors(asked, found)
-    return match_places(asked, found, cell)
+def match(
+    conditioner: SumOfParts, asked: Sequence, found: Sequence[Found], tolerance: float
+) -> Outcome:
+    """Judge one image by its condition set: places by their distance, all other conditions by their
+    counts."""
+    if conditioner.has_places:
+        return match_places(asked, found, tolerance)
+    return match_counts(asked, [conditioner.read(thing, (thing.x, thing.y)) for thing in found])
 
 
-def match_places(asked: Sequence, found: Sequence[Found], cell: float) -> Outcome:
-    """Most pairs first, then the shortest (Hungarian); a pair is at most `cell` apart along each axis.
+def match_places(asked: Sequence, found: Sequence[Found], tolerance: float) -> Outcome:
+    """Most pairs first, then the shortest (Hungarian); a pair is at most `tolerance` apart along
+    each axis.
 
-    Along each axis (Chebyshev): a model told only the cell may put its object anywhere in it, and that always counts.
+    Along each axis (Chebyshev): a model told only the cell may put its object anywhere in it, and
+    that always counts.
     """
     places = np.reshape([(f.x, f.y) for f in found], (-1, 2))
     apart = np.reshape(asked, (-1, 1, 2)) - places
-    near = np.abs(apart).max(-1) <= cell + 1e-9
-    too_far = 10.0 * (1 + len(asked))  # more than all allowed pairs together, so that none of them is given up
+    near = np.abs(apart).max(-1) <= tolerance + 1e-9
+    too_far = 10.0 * (
+        1 + len(asked)
+    )  # more than all allowed pairs together, so that none of them is given up
     rows, columns = linear_sum_assignment(np.where(near, np.linalg.norm(apart, axis=-1), too_far))
     paired = near[rows, columns]
     missing = np.setdiff1d(np.arange(len(asked)), rows[paired])
     matched = int(paired.sum())
-    return Outcome(len(asked), matched, len(found) - matched, merged=int(near[missing].any(1).sum()))
+    return Outcome(
+        len(asked), matched, len(found) - matched, merged=int(near[missing].any(1).sum())
+    )
 
 
-def match_colors(asked: Sequence[str], found: Sequence[Found]) -> Outcome:
-    """The colour conditioner says how many of each colour, not where: objects beyond a colour's count are extra."""
-    common = (Counter(asked) & Counter(f.color for f in found)).total()
-    return Outcome(len(asked), common, len(found) - common)
+def match_counts(asked: Sequence, drawn: Sequence) -> Outcome:
+    """Conditions without places say how many of each, not where: objects beyond a condition's count
+    are extra."""
+    common = (Counter(asked) & Counter(drawn)).total()
+    return Outcome(len(asked), common, len(drawn) - common)

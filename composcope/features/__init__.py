@@ -1,6 +1,9 @@
-"""The same question in a learned basis: activations, cosines between concepts, and SDXL as a Denoiser."""
+"""The same question in a learned basis: activations, cosines between concepts, and SDXL as a
+Denoiser.
+"""
 
 from composcope.features.capture import Means, capture
+from composcope.features.measure import features
 from composcope.features.probe import replicates, summary
 
-__all__ = ["Means", "capture", "replicates", "summary"]
+__all__ = ["Means", "capture", "features", "replicates", "summary"]

@@ -1,10 +1,10 @@
-"""What happens inside a network: activations by the names of its modules, through hooks that only look.
+"""What happens inside a network: activations by the names of its modules, through hooks that only
+look.
 
-    with capture(network, ["enc.32x32_block0"], keep): network(...)        calls keep(name, activation) each time
+    with capture(network, ["enc.32x32_block0"], keep): network(...)     calls keep(name, activation)
 
-The hooks are gone when the block is left, however it is left. `Means` keeps sums and not samples, so what is remembered
-does not grow with samples or steps.
-"""
+The hooks are gone when the block is left, however it is left. `Means` keeps sums and not samples,
+so what is remembered does not grow with samples or steps."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,14 +31,22 @@ def first_input(module: nn.Module, args: tuple, named: dict, result: Any) -> Ten
 
 
 @contextmanager
-def capture(network: nn.Module, layers: Sequence[str], keep: Keep, read: Read = output) -> Iterator[None]:
-    """Hand what `read` sees of each call of the named modules to `keep`; the network computes what it always does."""
+def capture(
+    network: nn.Module, layers: Sequence[str], keep: Keep, read: Read = output
+) -> Iterator[None]:
+    """Hand what `read` sees of each call of the named modules to `keep`; the network computes what
+    it always does.
+    """
     modules = dict(network.named_modules())
     if unknown := [name for name in layers if name not in modules]:
-        raise InputError(f"the network has no module {unknown[0]!r}; it has {', '.join(list(modules)[1:6])}, ...")
+        raise InputError(
+            f"the network has no module {unknown[0]!r}; it has {', '.join(list(modules)[1:6])}, ..."
+        )
 
     def hook(name: str) -> Callable:
-        return lambda module, args, named, result: keep(name, read(module, args, named, result).detach())
+        return lambda module, args, named, result: keep(
+            name, read(module, args, named, result).detach()
+        )
 
     handles = []
     try:
@@ -51,7 +59,9 @@ def capture(network: nn.Module, layers: Sequence[str], keep: Keep, read: Read = 
 
 
 class Means:
-    """Means over samples, kept as sums in single precision: one tensor a key, however many samples there were."""
+    """Means over samples, kept as sums in single precision: one tensor a key, however many samples
+    there were.
+    """
 
     def __init__(self) -> None:
         self.sums: dict[str, Tensor] = {}
@@ -67,11 +77,13 @@ class Means:
 
 
 def places(activation: Tensor) -> Float[Tensor, "batch channel height width"]:
-    """An activation as a map: [batch, places, channel] of a transformer on a square image becomes one, a map stays."""
+    """An activation as a map: [batch, places, channel] of a transformer on a square image becomes
+    one, a map stays.
+    """
     if activation.ndim == 3:
         side = round(activation.shape[1] ** 0.5)
         if side**2 != activation.shape[1]:
-            raise InputError(f"{activation.shape[1]} places are not those of a square image; ask for square images")
+            raise InputError(f"{activation.shape[1]} places are not those of a square image")
         return activation.mT.unflatten(2, (side, side))
     return activation
 

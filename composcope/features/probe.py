@@ -1,15 +1,14 @@
 """Are concepts disentangled? Cosines between mean difference vectors, with intervals over samples.
 
-    d_i = mu_i - mu_b,      C_ij = <d_i, d_j> / (|d_i| |d_j|)                                  (section 3.2, equation 3)
+    d_i = mu_i - mu_b,      C_ij = <d_i, d_j> / (|d_i| |d_j|)            (section 3.2, equation 3)
 
-Orthogonal d_i are necessary for a composition in this basis, not sufficient (version 3, Lemma 2). Samples come in
-groups that share their seeds across concepts; with a group mean delta_ia = mu_ia - mu_ba and weights w of the groups,
-<d_i, d_j> = w^T K_ij w with K_ijab = <delta_ia, delta_jb>, so one Gram matrix serves every resampling of groups.
-"""
+Orthogonal d_i are necessary for a composition in this basis, not sufficient (version 3, Lemma 2).
+Samples come in groups that share their seeds across concepts; with a group mean delta_ia = mu_ia -
+mu_ba and weights w of the groups, <d_i, d_j> = w^T K_ij w with K_ijab = <delta_ia, delta_jb>, so
+one Gram matrix serves every resampling of groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,40 +16,22 @@ from jaxtyping import Float
 from torch import Tensor
 
 from composcope.errors import InputError
-
-RESAMPLES = 1000
-
-
-class Interval(NamedTuple):
-    """A number and its 95 % bootstrap interval over groups of samples."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A number (or a word) and where it was measured; it becomes a row."""
-
-    claim: str
-    setting: dict[str, Any]
-    value: float | str
-    low: float | None = None
-    high: float | None = None
+from composcope.results.estimate import ENDS, RESAMPLES, Estimate, estimate, weights
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """Cosines at one layer and noise level. Without categories every concept is its own, and `within` is None."""
+    """Cosines at one layer and noise level. Without categories every concept is its own, and
+    `within` is None.
+    """
 
     matrix: Float[np.ndarray, "n n"]
     low: Float[np.ndarray, "n n"]
     high: Float[np.ndarray, "n n"]
-    between: Interval
-    within: Interval | None = None
-    ratio: Interval | None = None  # the disentanglement ratio of version 3, figure 5; it blows up where between -> 0
-    gap: Interval | None = None  # within - between
+    between: Estimate
+    within: Estimate | None = None
+    ratio: Estimate | None = None  # of version 3, figure 5; it blows up where between -> 0
+    gap: Estimate | None = None  # within - between
 
 
 def gram(
@@ -64,50 +45,47 @@ def gram(
 def cosines(
     K: Float[Tensor, "n n groups groups"], w: Float[Tensor, "resamples groups"]
 ) -> Float[Tensor, "resamples n n"]:
-    """Equation 3 for each weighting of the groups; a concept that does not differ from the background has cosine 0."""
+    """Equation 3 for each weighting of the groups; a concept that does not differ from the
+    background has cosine 0.
+    """
     inner = torch.einsum("ra,ijab,rb->rij", w, K, w)
     norm = inner.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
     return (inner / (norm[:, :, None] * norm[:, None, :]).clamp(min=1e-300)).clamp(-1, 1)
 
 
-def weights(groups: int, resamples: int, seed: int = 0) -> Float[Tensor, "resamples groups"]:
-    """Row 0: every group once; the others: as often as it was drawn with replacement."""
-    drawn = np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), size=resamples)
-    return torch.from_numpy(np.vstack([np.ones(groups), drawn]) / groups)
-
-
-def over_samples(values: Float[np.ndarray, "samples *rest"]) -> Float[np.ndarray, "one_and_resamples *rest"]:
-    """Means over samples: of all, then of resamples."""
-    return np.tensordot(weights(len(values), RESAMPLES).numpy(), values, 1)
-
-
-def interval(values: Float[Tensor, " one_and_resamples"] | Float[np.ndarray, " one_and_resamples"]) -> Interval:
-    low, high = np.quantile(np.asarray(values[1:]), [0.025, 0.975])
-    return Interval(float(values[0]), float(low), float(high))
-
-
 def replicates(
-    means: Float[Tensor, "n groups features"], background: Float[Tensor, "groups features"], resamples: int = RESAMPLES
+    means: Float[Tensor, "n groups features"],
+    background: Float[Tensor, "groups features"],
+    resamples: int = RESAMPLES,
 ) -> Float[Tensor, "one_and_resamples n n"]:
-    """Cosine matrices: first of all samples, then of resampled groups, the same groups whatever the layer."""
-    if means.shape[1] < 2:
-        raise InputError(f"intervals over samples need at least 2 groups of samples, not {means.shape[1]}")
-    return cosines(gram(means, background), weights(means.shape[1], resamples))
-
-
-def summary(cosine: Float[Tensor, "one_and_resamples n n"], categories: Sequence[str] | None = None) -> Similarity:
-    """The matrix, and means of its pairs within and between categories.
-
-    categories: of the first concepts; those beyond (composites) are in the matrix and not in the means.
+    """Cosine matrices: first of all samples, then of resampled groups, the same groups whatever the
+    layer.
     """
-    low, high = np.quantile(cosine[1:].numpy(), [0.025, 0.975], axis=0)
+    groups = means.shape[1]
+    if groups < 2:
+        raise InputError(f"intervals over samples need at least 2 groups of samples, not {groups}")
+    return cosines(gram(means, background), torch.from_numpy(weights(groups, resamples)))
+
+
+def summary(
+    cosine: Float[Tensor, "one_and_resamples n n"],
+    categories: Sequence[str] | None = None,
+    n: int | None = None,
+) -> Similarity:
+    """The matrix, and means of its pairs within and between categories; n samples are behind them.
+
+    categories: of the first concepts; those beyond (composites) are in the matrix and not in the
+    means."""
+    low, high = np.quantile(cosine[1:].numpy(), ENDS, axis=0)
     matrix = cosine[0].numpy()
     names = list(categories) if categories is not None else list(map(str, range(len(matrix))))
     same = torch.tensor([[a == b for b in names] for a in names])
     pairs = torch.ones_like(same).triu(diagonal=1)
-    chosen = cosine[:, : len(names), : len(names)]
+    chosen = cosine[:, : len(names), : len(names)].numpy()
     between = chosen[:, pairs & ~same].mean(1)
     if not (pairs & same).any():
-        return Similarity(matrix, low, high, interval(between))
+        return Similarity(matrix, low, high, estimate(between, n))
     within = chosen[:, pairs & same].mean(1)
-    return Similarity(matrix, low, high, *map(interval, (between, within, within / between, within - between)))
+    ratio = estimate(within / between, n)
+    gap = estimate(within - between, n)
+    return Similarity(matrix, low, high, estimate(between, n), estimate(within, n), ratio, gap)

@@ -1,101 +1,152 @@
-"""From means on disk to the disentanglement profile: cosines of every layer, of parts of the network, of outputs.
+"""From means on disk to the disentanglement profile: cosines of every layer, of parts of the
+network, of outputs.
 
-ratio(layer) = mean cosine within categories / mean cosine between them                      (version 3, figure 5)
+ratio(layer) = mean cosine within categories / mean cosine between them       (version 3, figure 5)
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.features import measure, probe
-from composcope.features.probe import Measured
+from composcope.features import probe
+from composcope.features.means import MeansFolder
 from composcope.features.prompts import Prompts
 from composcope.progress import track
+from composcope.results import Row, row
+from composcope.results.estimate import estimate
 
 NOTHING = "nothing asked"
 Matrices = dict[str, Float[np.ndarray, "n n"]]
 
 
 def short(layer: str) -> str:
-    """A layer as rows and figures name it: enc.16x16_block0; up 1.0.2 for block 1, attention 0, transformer 2."""
+    """A layer as rows and figures name it: enc.16x16_block0; up 1.0.2 for block 1, attention 0,
+    transformer 2.
+    """
     plain = layer.removesuffix(".conv_res1").removesuffix(".attn2").removeprefix("denoiser.net.")
-    return re.sub(r"attentions\.|transformer_blocks\.", "", re.sub(r"_blocks?\.", " ", plain, count=1))
+    block = re.sub(r"_blocks?\.", " ", plain, count=1)
+    return re.sub(r"attentions\.|transformer_blocks\.", "", block)
 
 
 @dataclass(frozen=True)
-class Study:
-    """Means on disk: an entry says in which file and under which prefix a concept has its layers.
+class ConceptMeans:
+    """ConceptMeans whose means are on disk, and the coordinates of what is measured of them.
 
+    entries: by name, the file and the prefix under which a concept has its layers.
     categories: of the first entries; those beyond (composites) are in the matrices only.
+    background: the prefix of the layers when nothing is asked.
     """
 
-    folder: Path
+    means: MeansFolder
     entries: Mapping[str, tuple[str, str]]
     groups: int
+    num: int
     categories: Sequence[str] | None = None
-    nothing: str = ""  # prefix of the background's layers
+    background: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def cosines(self, key: str) -> Float[Tensor, "one_and_resamples n n"]:
         entries = [(name, prefix + key) for name, prefix in self.entries.values()]
-        background = measure.stack(self.folder, [(NOTHING, self.nothing + key)], self.groups)[0]
-        return probe.replicates(measure.stack(self.folder, entries, self.groups), background)
+        background = self.means.stack([(NOTHING, self.background + key)], self.groups)[0]
+        return probe.replicates(self.means.stack(entries, self.groups), background)
+
+    def mean_cosines(
+        self, layers: Sequence[str], level: str
+    ) -> Float[Tensor, "one_and_resamples n n"]:
+        """The mean of several layers' cosines, as the paper's "feature-space" is (section E.4)."""
+        return torch.stack([self.cosines(f"{layer}@{level}") for layer in layers]).mean(0)
 
     def over_layers(
-        self, layers: Sequence[str], levels: Sequence[str], part: Callable[[str], str], outputs: Sequence[str] = ()
-    ) -> tuple[list[Measured], Matrices]:
-        """Every layer at every noise level; each part, by the mean of its layers' cosines; each output space."""
-        found: list[Measured] = []
+        self,
+        layers: Sequence[str],
+        levels: Sequence[str],
+        part: Callable[[str], str],
+        outputs: Sequence[str] = (),
+    ) -> tuple[list[Row], Matrices]:
+        """Every layer at every noise level; each part, by the mean of its layers' cosines; each
+        output space.
+        """
+        rows: list[Row] = []
         matrices: Matrices = {}
 
-        def note(key: str, cosine: Tensor, setting: dict) -> None:
-            summary = probe.summary(cosine, self.categories)
+        def add(key: str, cosine: Tensor, **where: Any) -> None:
+            summary = probe.summary(cosine, self.categories, self.num)
             matrices[key] = summary.matrix
-            found.extend(told(summary, setting))
+            rows.extend(self.rows_of(summary, **where))
 
         for level in levels:
             parts: dict[str, list[Tensor]] = {}
             for index, layer in enumerate(track(layers, f"cosines, {level} noise")):
                 cosine = self.cosines(f"{layer}@{level}")
                 parts.setdefault(part(layer), []).append(cosine)
-                setting = {"layer": short(layer), "part": part(layer), "level": level, "index": index}
-                note(f"{short(layer)}@{level}", cosine, setting)
+                where = {"layer": short(layer), "part": part(layer), "level": level, "index": index}
+                add(f"{short(layer)}@{level}", cosine, **where)
             for name, several in parts.items():
-                setting = {"layer": name, "part": "mean", "level": level}
-                note(f"{name}@{level}", torch.stack(several).mean(0), setting)
+                add(
+                    f"{name}@{level}",
+                    torch.stack(several).mean(0),
+                    layer=name,
+                    part="mean",
+                    level=level,
+                )
         for space in outputs:
-            note(space, self.cosines(space), {"layer": space, "part": "output"})
-        return found, matrices
+            add(space, self.cosines(space), layer=space, part="output")
+        return rows, matrices
 
+    def feature_space(self, layers: Sequence[str], levels: Sequence[str], part: str) -> list[Row]:
+        """The mean cosine between concepts in the layers that the paper calls "feature-space"
+        (Figures 5 and 7).
+        """
+        rows = []
+        for level in levels:
+            found = probe.summary(self.mean_cosines(layers, level), self.categories, self.num)
+            names = ", ".join(short(layer) for layer in layers)
+            where = {"layer": "feature space", "part": part, "level": level, "setting": names}
+            rows.append(row("features/feature_space", found.between, **{**self.about, **where}))
+            if found.within is not None:
+                rows.append(
+                    row("features/feature_space_within", found.within, **{**self.about, **where})
+                )
+        return rows
 
-def told(summary: probe.Similarity, setting: dict) -> Iterator[Measured]:
-    for claim in ("between", "within", "ratio", "gap"):
-        value = getattr(summary, claim)
-        if value is not None:
-            yield Measured(claim, setting, *value)
+    def rows_of(self, summary: probe.Similarity, **where: Any) -> list[Row]:
+        found = {name: getattr(summary, name) for name in ("between", "within", "ratio", "gap")}
+        return [
+            row(f"features/{name}", value, **{**self.about, **where})
+            for name, value in found.items()
+            if value is not None
+        ]
 
+    def composites(
+        self, cosine: Float[Tensor, "one_and_resamples n n"], asked: Prompts, tokens: bool
+    ) -> list[Row]:
+        """Cosine of each composite with each of its parts, and its mean with the other concepts
+        (figure 7, version 1).
 
-def composites(
-    study: Study, cosine: Float[Tensor, "one_and_resamples n n"], asked: Prompts, tokens: bool
-) -> list[Measured]:
-    """Cosine of each composite with each of its parts, and its mean with the other concepts (figure 7 of version 1).
-
-    tokens: entries of composites are "composite: part", seen at the token of the part; else whole composites.
-    """
-    order, found = list(study.entries), []
-    for composite in asked.composites:
-        others = [order.index(c.name) for c in asked.concepts if c.name not in composite.parts]
-        for part in composite.parts:
-            line = cosine[:, order.index(f"{composite.name}: {part}" if tokens else composite.name)]
-            for claim, values in (
-                ("composite", line[:, order.index(part)]),
-                ("composite_others", line[:, others].mean(1)),
-            ):
-                setting = {"composite": composite.name, "part": part, "level": "high"}
-                found.append(Measured(claim, setting, *probe.interval(values)))
-    return found
+        tokens: entries of composites are "composite: part", seen at the token of the part; else
+        whole composites."""
+        order = list(self.entries)
+        rows = []
+        for composite in asked.composites:
+            others = [order.index(c.name) for c in asked.concepts if c.name not in composite.parts]
+            for part in composite.parts:
+                name = f"{composite.name}: {part}" if tokens else composite.name
+                line = cosine[:, order.index(name)].numpy()
+                where = {
+                    **self.about,
+                    "concept": composite.name,
+                    "condition": part,
+                    "level": "high",
+                }
+                own = estimate(line[:, order.index(part)], self.num)
+                rows.append(row("features/composite", own, **where))
+                if others:
+                    rest = estimate(line[:, others].mean(1), self.num)
+                    rows.append(row("features/composite_others", rest, **where))
+        return rows

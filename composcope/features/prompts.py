@@ -1,14 +1,15 @@
-"""What to ask of a text-to-image model: single concepts in categories, composites of them, a prompt with places in it.
+"""What to ask of a text-to-image model: single concepts in categories, composites of them, a prompt
+with places in it.
 
-The eight concepts marked * and the composites are the paper's (section G), as is the prompt for locality. Version 3 has
-24 prompts in 4 categories and names three of these; the other sixteen prompts and the category "places" are ours.
-"""
+The eight concepts marked * and the composites are the paper's (section G), as is the prompt for
+locality. Version 3 has 24 prompts in 4 categories and names three of these; the other sixteen
+prompts and the category "places" are ours."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from composcope.errors import InputError
+from composcope.files import read_json
 
 
 @dataclass(frozen=True)
@@ -37,36 +38,31 @@ class Prompts:
     locality: str
     """The prompt whose words are left out one by one."""
     places: tuple[tuple[float, float], ...]
-    """Where its gradients are taken, (u, v) in [0, 1]^2; influence over time is shown at the first two."""
+    """Where its gradients are taken, (u, v) in [0, 1]^2; influence over time is shown at the first
+    two.
+    """
 
     def __post_init__(self) -> None:
         names = [concept.name for concept in self.concepts]
         for concept in self.concepts:
             if concept.word.lower() not in concept.prompt.lower():
-                raise InputError(f"the word {concept.word!r} of {concept.name!r} is not in its prompt")
+                raise InputError(
+                    f"the word {concept.word!r} of {concept.name!r} is not in its prompt"
+                )
         for part in (part for composite in self.composites for part in composite.parts):
             if part not in names:
                 raise InputError(f"the composites name {part!r}, which is not a concept")
         if len(names) < 2 or len({*names}) < len(names):
             raise InputError("prompts need at least two concepts, each with a name of its own")
-        if len(self.places) < 2 or not all(0 <= part <= 1 for place in self.places for part in place):
+        if len(self.places) < 2 or not all(
+            0 <= part <= 1 for place in self.places for part in place
+        ):
             raise InputError("prompts need at least two places, (u, v) in [0, 1]^2")
 
 
-def read(path: str | Path) -> Prompts:
+def read_prompts(path: str | Path) -> Prompts:
     """Prompts of one's own, as JSON with the fields of Prompts, Concept and Composite."""
-    try:
-        said = json.loads(Path(path).read_text(encoding="utf-8"))
-        return Prompts(
-            tuple(Concept(**concept) for concept in said["concepts"]),
-            tuple(Composite(c["name"], c["prompt"], tuple(c["parts"])) for c in said["composites"]),
-            said["locality"],
-            tuple((float(u), float(v)) for u, v in said["places"]),
-        )
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a file of prompts ({error!r})") from None
+    return read_json(path, Prompts)
 
 
 def photo(animal: str) -> str:
@@ -114,9 +110,16 @@ SDXL_PROMPTS = Prompts(
             "A cat eating sushi with chopsticks, oil-painting in the style of Van Gogh.",
             ("vangogh", "cat", "sushi"),
         ),
-        Composite("vangogh+cat", "A cat, full body, oil-painting in the style of Van Gogh.", ("vangogh", "cat")),
+        Composite(
+            "vangogh+cat",
+            "A cat, full body, oil-painting in the style of Van Gogh.",
+            ("vangogh", "cat"),
+        ),
         Composite("sushi+cat", "A cat eating sushi with chopsticks.", ("sushi", "cat")),
     ),
-    locality="a beautiful photograph with a horse in the middle, a dog on the left, and a cat on the right",
+    locality=(
+        "a beautiful photograph with a horse in the middle, "
+        "a dog on the left, and a cat on the right"
+    ),
     places=((0.2, 0.6), (0.8, 0.6), (0.5, 0.6), (0.5, 0.15)),
 )

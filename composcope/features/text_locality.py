@@ -1,115 +1,160 @@
-"""Locality of a text-to-image model in its latents: what a place looks at, and which words it hears.
+"""The locality of a text-to-image model in its latents: what a place looks at, and which words act
+on it (section G).
 
-    G (equation 9) at a few places, I_k (equation 10) of every word k, along the way from noise to image    (section G)
+    found = prompt_locality(model, "a horse in the middle, a dog on the left")
 
-The measures themselves are handed in, as this room does not know the one they live in.
-"""
+It is the audit of the locality room with the words of the prompt as conditions, along the guided
+way from noise to image."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.features.measure import Guided, Levels, walk
-from composcope.features.probe import Measured, interval, over_samples
-from composcope.features.sdxl import SDXL
+from composcope.diffusion.guidance import Guided
+from composcope.diffusion.sample import walk
+from composcope.errors import InputError
 from composcope.features.words import Words, dominant, thirds
+from composcope.locality.audit import Audit, Level
+from composcope.locality.measure import all_levels, pixel_of
+from composcope.results import Row, resampled, row
+from composcope.results import mean as sample_mean
+from composcope.results.estimate import estimate
 
-Pixel = tuple[int, int]  # (row, column) of a latent
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Where to look: places (u, v) in [0, 1]^2 at the named levels, words at ten steps and those of the levels."""
-
-    steps: int
-    levels: Levels
-    places: tuple[tuple[float, float], ...]
-    side: int
-    scale: float
-
-    @property
-    def times(self) -> list[int]:
-        return sorted({round(i * (self.steps - 1) / 9) for i in range(10)} | set(self.levels.steps.values()))
-
-    @property
-    def sigmas(self) -> list[float]:
-        return [float(self.levels.sigmas[step]) for step in self.times]
-
-    @property
-    def pixels(self) -> list[Pixel]:
-        side = self.side
-        return [(min(int(v * side), side - 1), min(int(u * side), side - 1)) for u, v in self.places]
-
-    def calls(self, words: int, channels: int) -> int:
-        """Calls of the denoiser for one seed; a backward pass counts for two."""
-        backward = 3 * len(self.levels.steps) * len(self.places) * channels
-        return self.steps * (1 if self.scale == 1 else 2) + len(self.times) * (1 + words) + backward
+PLACES = ((0.2, 0.6), (0.8, 0.6), (0.5, 0.6), (0.5, 0.15))  # (u, v)
+TIMES = 10  # at which the influence of words is measured; gradients at the first, middle and last
 
 
-def maps(
-    model: SDXL, said: Words, seed: int, walk_: Walk, gradient: Callable, influence: Callable
-) -> dict[str, Tensor]:
-    """One seed: gradients [level, place, h, w], influences [time, word, h, w], and the image that came out."""
-    cond = said([said.all])
-    gradients, influences = [], []
-    x = model.start([seed], walk_.steps)
-    with torch.no_grad():
-        for step, (sigma, x) in enumerate(walk(Guided(model, walk_.scale), x, walk_.levels.sigmas, cond)):  # noqa: B020
-            if step in walk_.levels.steps.values():
-                gradients.append(gradient(model, x, float(sigma), cond, walk_.pixels))
-            if step in walk_.times:
-                influences.append(influence(model, x, float(sigma), said, said.all))
-    image = torch.from_numpy(model.decode(x)[0])
-    return {"gradients": torch.stack(gradients), "influences": torch.stack(influences), "image": image}
+def prompt_locality(
+    model: Any,
+    prompt: str,
+    places: Sequence[tuple[float, float]] = PLACES,
+    seeds: int = 1,
+    steps: int = 50,
+    guidance: float = 5.0,
+    seed: int = 0,
+    keep: Path | None = None,
+    run: str | None = None,
+    memory: int = 2**28,
+) -> Audit:
+    """Gradients (equation 9) at `places` and influences (equation 10) of every word of one prompt,
+    over `seeds` images.
 
-
-def measured(claim: str, setting: dict, resampled: Float[np.ndarray, " one_and_resamples"]) -> Measured:
-    return Measured(claim, setting, *interval(resampled))
-
-
-def squares(gradients: Float[np.ndarray, "seed level place h w"], along: Walk, square: Callable) -> list[Measured]:
-    """The side of the square with 90 % of the squared gradient (section F), as a share of the width."""
+    model: a text-to-image Denoiser with `encode`, `start` and `levels`, such as features.sdxl.SDXL.
+    keep: a folder for the maps of each seed and noise level; those that are there are not measured
+    again."""
+    words = Words(prompt, model.encode)
+    if not words.all:
+        raise InputError(f"the prompt {prompt!r} has no words that can be left out")
+    if seeds < 1 or steps < 3:
+        raise InputError("a prompt needs at least 1 seed and 3 steps")
+    sigmas = model.levels(steps)
+    times = looked_at(steps)
+    chosen = [times.index(step) for step in (0, steps // 2, steps - 1)]
+    pixels = tuple(pixel_of(place, model.shape[1:]) for place in places)
+    about: dict[str, Any] = {"run": run, "states": "trajectory", "seed": seed}
+    about["setting"] = f'"{prompt}", guidance {guidance:g}, {steps} steps'
     found = []
-    for i, level in enumerate(along.levels.steps):
-        for j, (place, pixel) in enumerate(zip(along.places, along.pixels, strict=True)):
-            sides = square(gradients[:, i, j], pixel) / along.side
-            found.append(measured("square", {"level": level, "place": list(place)}, over_samples(sides)))
-    return found
+    for one in range(seed, seed + seeds):
+        origin = {**about, "image": one, "pixels": [list(pixel) for pixel in pixels]}
+        folder = None if keep is None else keep / f"seed-{one:03d}"
+
+        def noisy(one: int = one) -> Float[Tensor, "levels 1 channel height width"]:
+            start = model.start([one], steps) / sigmas[0].to(model.device)
+            cond = words([words.all])
+            way = walk(Guided(model, guidance), start, cond, sigmas.to(start), solver="euler")
+            return torch.stack([step.x for step in way if step.index in times])
+
+        found.append(
+            all_levels(
+                model,
+                [float(sigmas[step]) for step in times],
+                noisy,
+                pixels,
+                words,
+                [words.all],
+                0,
+                memory,
+                folder,
+                origin,
+                chosen,
+                f"image {one - seed + 1} of {seeds}",
+            )
+        )
+    levels = tuple(joined(several) for several in zip(*found, strict=True))
+    return Audit(levels, pixels, [words.all] * seeds, about=about)
 
 
-def heard(influences: Float[np.ndarray, "seed time word h w"], said: Words, along: Walk) -> list[Measured]:
-    """Each word's influence over time at each place, the dominant words, and how alike the first two places hear."""
-    found, curves = [], []
-    for place, (row, column) in zip(along.places, along.pixels, strict=True):
-        means = over_samples(influences[..., row, column])  # [1 + resamples, time, word]
+def looked_at(steps: int) -> list[int]:
+    """Ten steps from the first to the last, and the middle one."""
+    return sorted({round(i * (steps - 1) / (TIMES - 1)) for i in range(TIMES)} | {steps // 2})
+
+
+def joined(levels: Sequence[Level]) -> Level:
+    """One noise level of several images; the picture is the first one's."""
+    first = levels[0]
+    gradients = np.concatenate([level.gradients for level in levels])
+    influences = np.concatenate([level.influences for level in levels])
+    return Level(first.sigma, first.picture, gradients, influences)
+
+
+def word_rows(found: Audit, prompt: str) -> list[Row]:
+    """Which words are strongest at each place, how alike two places are in their words, and whether
+    words act in the third of the width that their clause names.
+    """
+    return [*dominant_rows(found), *two_places_row(found), *third_rows(found, prompt)]
+
+
+def dominant_rows(found: Audit) -> list[Row]:
+    rows = []
+    for level in found.levels:
+        for pixel in found.pixels:
+            strength = level.influences[:, :, pixel[0], pixel[1]].mean(0)
+            strong = [found.conditions[k] for k in dominant(torch.from_numpy(strength))]
+            where = {**found.about, "sigma": level.sigma, "pixel": pixel}
+            rows.append(row("features/dominant", ", ".join(strong) or "none", **where))
+    return rows
+
+
+def two_places_row(found: Audit) -> list[Row]:
+    """How alike two places are: the correlation of their words' influence over noise levels.
+
+    Version 3, Figure 4: the curves are nearly identical.
+    """
+    if len(found.pixels) < 2:
+        return []
+    curves = []
+    for row_, column in found.pixels[:2]:
+        at = np.stack([level.influences[:, :, row_, column] for level in found.levels], axis=1)
+        means = resampled(at.astype(float))
         curves.append(means.reshape(len(means), -1))
-        for i, sigma in enumerate(along.sigmas):
-            at = {"sigma": sigma, "place": list(place)}
-            for k, word in enumerate(said.all):
-                found.append(measured("influence", at | {"word": word.text, "start": word.start}, means[:, i, k]))
-            strong = ", ".join(said.all[k].text for k in dominant(torch.from_numpy(means[0, i])))
-            found.append(Measured("dominant", at, strong or "none"))
-    alike = np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(curves[0], curves[1], strict=True)])
-    return [*found, measured("two_places", {"places": [list(place) for place in along.places[:2]]}, alike)]
+    alike = np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(*curves, strict=True)])
+    return [row("features/two_places", estimate(alike, len(found.condition_sets)), **found.about)]
 
 
-def meant(influences: Float[np.ndarray, "seed time word h w"], said: Words, along: Walk) -> list[Measured]:
-    """For words that speak of a third of the width, the share of their squared influence in it; chance is 1/3."""
-    found = []
-    for word, third in thirds(said.prompt).items():
-        shares = in_third(influences[:, :, said.all.index(word)], third)
-        for i, sigma in enumerate(along.sigmas):
-            setting = {"sigma": sigma, "word": word.text, "start": word.start, "chance": 1 / 3}
-            found.append(measured("share_in_third", setting, over_samples(shares[:, i])))
-    return found
+def third_rows(found: Audit, prompt: str) -> list[Row]:
+    """Of words whose clause names a third of the width, the share of their squared influence in it;
+    chance is 1/3.
+    """
+    asked = list(found.condition_sets[0])
+    named = dict(zip(asked, found.conditions, strict=True))
+    rows = []
+    for word, third in thirds(prompt).items():
+        for level in found.levels:
+            shares = in_third(level.influences[:, asked.index(word)].astype(float), third)
+            where = {**found.about, "sigma": level.sigma, "condition": named[word], "chance": 1 / 3}
+            rows.append(row("features/share_in_third", sample_mean(shares), **where))
+    return rows
 
 
 def in_third(influence: Float[np.ndarray, "*rest h w"], third: int) -> Float[np.ndarray, "*rest"]:
-    """The share of squared influence in the left, middle or right third; a column on an edge counts with its part."""
+    """The share of squared influence in the left, middle or right third; a column on an edge counts
+    with its part.
+    """
     width = influence.shape[-1]
     column = np.arange(width)
     part = np.minimum(column + 1, (third + 1) * width / 3) - np.maximum(column, third * width / 3)

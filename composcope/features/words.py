@@ -8,13 +8,15 @@ Stop words ("a", "the", ...) stay in the prompt and are never left out themselve
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
 STOP_WORDS = frozenset(
-    re.findall(r"\w+", "a an and are as at by for from in is it its of on or that the this to was with")
+    re.findall(
+        r"\w+", "a an and are as at by for from in is it its of on or that the this to was with"
+    )
 )
 Encode = Callable[[Sequence[str]], Float[Tensor, "prompts features"]]
 
@@ -25,14 +27,21 @@ class Word(NamedTuple):
     text: str
     start: int
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def end(self) -> int:
         return self.start + len(self.text)
 
 
 def words(prompt: str) -> tuple[Word, ...]:
-    """The words of a prompt but for stop words; hyphens and apostrophes belong to a word, other marks do not."""
-    found = (Word(match.group(), match.start()) for match in re.finditer(r"\w+(?:[-'’]\w+)*", prompt))
+    """The words of a prompt but for stop words; hyphens and apostrophes belong to a word, other
+    marks do not.
+    """
+    found = (
+        Word(match.group(), match.start()) for match in re.finditer(r"\w+(?:[-'’]\w+)*", prompt)
+    )
     return tuple(word for word in found if word.text.lower() not in STOP_WORDS)
 
 
@@ -45,8 +54,12 @@ def without(prompt: str, left_out: Sequence[Word]) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """The conditioner of one prompt: a condition set is some of its words, and the others are cut out."""
+    """The conditioner of one prompt: a condition set is some of its words, and the others are cut
+    out.
+    """
 
+    noun: ClassVar[str] = "word"
+    has_places: ClassVar[bool] = False
     prompt: str
     encode: Encode
 
@@ -58,22 +71,34 @@ class Words:
     def features(self) -> int:
         return self.encode([self.prompt]).shape[1]
 
-    def saying(self, kept: Sequence[Word]) -> str:
-        return without(self.prompt, [word for word in self.all if word not in kept])
+    def reduced(self, some: Sequence[Word]) -> str:
+        """The prompt with no more than these of its words."""
+        return without(self.prompt, [word for word in self.all if word not in some])
 
-    def __call__(self, condition_sets: Sequence[Sequence[Word]], seed: int = 0) -> Float[Tensor, "batch features"]:
-        return self.encode([self.saying(kept) for kept in condition_sets])
+    def __call__(
+        self, condition_sets: Sequence[Sequence[Word]], seed: int = 0
+    ) -> Float[Tensor, "batch features"]:
+        return self.encode([self.reduced(some) for some in condition_sets])
 
-    def left_out(self, condition_set: Sequence[Word], seed: int = 0) -> Float[Tensor, "choices features"]:
+    def left_out(
+        self, condition_set: Sequence[Word], seed: int = 0
+    ) -> Float[Tensor, "choices features"]:
         """Row 0: the prompt; row k + 1: without word k of the set."""
-        return self([condition_set, *(tuple(w for w in condition_set if w != word) for word in condition_set)])
+        return self(
+            [
+                condition_set,
+                *(tuple(w for w in condition_set if w != word) for word in condition_set),
+            ]
+        )
 
 
 THIRDS = {"left": 0, "middle": 1, "center": 1, "right": 2}
 
 
 def thirds(prompt: str) -> dict[Word, int]:
-    """The third of the width that each word speaks of: that of the place named in its clause, if there is one."""
+    """The third of the width that each word speaks of: that of the place named in its clause, if
+    there is one.
+    """
     found: dict[Word, int] = {}
     for clause in re.finditer(r"(?:(?!,| and | with ).)+", prompt):
         inside = [word for word in words(prompt) if clause.start() <= word.start < clause.end()]
@@ -83,9 +108,14 @@ def thirds(prompt: str) -> dict[Word, int]:
 
 
 def dominant(influence: Float[Tensor, " conditions"], factor: float = 2.0) -> list[int]:
-    """The fewest strongest conditions of which the weakest has >= 2x the influence of the next; often none."""
+    """The fewest strongest conditions of which the weakest has >= 2x the influence of the next;
+    often none.
+    """
     ranked = influence.argsort(descending=True)
     for count in range(1, len(ranked)):
-        if influence[ranked[count - 1]] >= factor * influence[ranked[count]] and influence[ranked[count - 1]] > 0:
+        if (
+            influence[ranked[count - 1]] >= factor * influence[ranked[count]]
+            and influence[ranked[count - 1]] > 0
+        ):
             return ranked[:count].tolist()
     return []

@@ -3,6 +3,7 @@
 from composcope.locality.audit import Audit, audit
 from composcope.locality.influence import influence, noised, trajectory
 from composcope.locality.intervention import (
+    INTERVENTIONS,
     ComposedScores,
     Counted,
     LocalConditions,
@@ -10,10 +11,13 @@ from composcope.locality.intervention import (
     Nearest,
     Strongest,
     Within,
+    intervene,
 )
 from composcope.locality.jacobian import jacobian, pixel_gradient, pixel_reach
+from composcope.locality.measure import locality
 
 __all__ = [
+    "INTERVENTIONS",
     "Audit",
     "ComposedScores",
     "Counted",
@@ -24,7 +28,9 @@ __all__ = [
     "Within",
     "audit",
     "influence",
+    "intervene",
     "jacobian",
+    "locality",
     "noised",
     "pixel_gradient",
     "pixel_reach",

@@ -1,167 +1,292 @@
-"""The whole measurement of one model: maps at each noise level, the numbers made of them, and their table.
+"""The whole measurement of one denoiser: maps at each noise level, the numbers made of them, a
+table and a figure.
 
-    report = audit(denoiser, images, condition_sets, conditioner)
-    print(report.table())
+    found = audit(denoiser, images, condition_sets, conditioner)
+    print(found.table())
+    found.plot().savefig("audit.png")
 
-Any denoiser will do; without a conditioner only pixels are measured.
-"""
+Any denoiser will do. Without a conditioner only pixels are measured; a condition may be anything
+that the conditioner can leave out, and the share of influence near a place is measured where
+conditions are places."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, X
-from composcope.diffusion.sample import noise, noise_levels
+from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Denoiser, Wrapper, X
+from composcope.diffusion.sample import denoised, noise, noise_levels
 from composcope.errors import InputError
-from composcope.locality.influence import influences, noised, trajectory
-from composcope.locality.jacobian import Pixel, levels, pixel_gradients
-from composcope.locality.profile import (
-    GRID,
-    RADIUS,
-    Estimate,
-    centred_square,
-    chance,
-    estimate,
-    near,
-    own_share,
-    resampled,
-    share,
+from composcope.locality.contract import (
+    Places,
+    check_conditions,
+    check_images,
+    check_levels,
+    cond_of,
+    condition_names,
+    places_of,
 )
+from composcope.locality.influence import influences, noised, trajectory
+from composcope.locality.jacobian import Pixel, pixel_gradients
+from composcope.locality.profile import (
+    RADIUS,
+    centred_square,
+    energy_share,
+    near,
+    near_chance,
+    overlaps,
+    own_share,
+)
+from composcope.results import Estimate, Row, resampled, row
+from composcope.results import mean as sample_mean
+from composcope.results.estimate import estimate
 
-States = Literal["noised", "trajectory"]
+TABLE = {
+    "locality/square": "square, pixels",
+    "locality/near_share": "near its place",
+    "locality/own_share": "own at its place",
+    "locality/overlap": "overlap",
+}
 
 
 @dataclass(frozen=True)
 class Level:
-    """What was measured at one noise level. Samples with fewer conditions than others are filled up with NaN."""
+    """What was measured at one noise level. A sample with fewer conditions than others is filled up
+    with NaN.
+    """
 
     sigma: float
-    x0: Float[np.ndarray, "sample channel height width"]
-    gradients: Float[np.ndarray, "sample pixel height width"]
-    influences: Float[np.ndarray, "sample condition height width"]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One number: what it is, where (sigma, pixel, condition) and how sure."""
-
-    name: str
-    estimate: Estimate
-    setting: dict[str, Any] = field(default_factory=dict)
+    picture: UInt8[np.ndarray, "rows columns 3"]  # the first sample, denoised and decoded
+    gradients: Float[np.ndarray, "sample pixel height width"]  # equation 9
+    influences: Float[np.ndarray, "sample condition height width"]  # equation 10
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The report on one model: `levels` hold the maps, `rows` the numbers, `table()` prints the main ones."""
+    """What was found: `levels` hold the maps; `rows()`, `table()` and `plot()` show them.
+
+    places: of the conditions, filled up with NaN; None where conditions have none.
+    about: coordinates of the rows that say what was measured: run, weights, states, seed, ...
+    """
 
     levels: tuple[Level, ...]
     pixels: tuple[Pixel, ...]
-    places: Float[np.ndarray, "sample condition 2"]
+    condition_sets: Sequence[ConditionSet]
+    places: Places | None = None
     radius: float = RADIUS
-    grid: int = GRID
     fraction: float = 0.9
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What the conditions are called: their own names if all images are asked the same, else
+        their numbers.
+        """
+        longest = max(self.condition_sets, key=len)
+        if all(tuple(asked) == tuple(longest) for asked in self.condition_sets):
+            return condition_names(longest)
+        return tuple(str(k) for k in range(len(longest)))
 
     @property
     def chance(self) -> float:
-        return chance(self.places, self.radius, self.grid)
+        """Of conditional locality; NaN where conditions have no places."""
+        return float("nan") if self.places is None else near_chance(self.places, self.radius)
 
     @property
     def conditional_locality(self) -> Estimate:
-        """The scalar of `profile`, over all levels, samples and conditions; NaN if no condition acts."""
-        return self._near_share(self.levels)
+        """The scalar of `profile`, over all levels, samples and conditions; NaN if no condition
+        acts.
+        """
+        return self.near_share(self.levels)
+
+    @property
+    def overlap(self) -> tuple[Estimate, float]:
+        """How far conditions act on the same pixels, over all levels, and its chance."""
+        return self.overlap_of(self.levels)
+
+    # Numbers.
+
+    def rows(self) -> list[Row]:
+        return list(self._rows)
 
     @cached_property
-    def rows(self) -> list[Measured]:
-        rows = [row for level in self.levels for row in self._pixel_rows(level)]
-        if self.places.shape[1] and len(self.levels):
-            rows += [row for level in self.levels for row in self._condition_rows(level)]
-            rows.append(Measured("conditional_locality", self.conditional_locality, {"chance": round(self.chance, 4)}))
-        return rows
+    def _rows(self) -> tuple[Row, ...]:
+        found = [one for level in self.levels for one in self.pixel_rows(level)]
+        if not self.conditions:
+            return tuple(found)
+        for level in self.levels:
+            found += self.condition_rows(level)
+        found.append(self.overlap_row(self.levels))
+        if self.places is not None:
+            near_by: dict[str, Any] = {"radius": self.radius, "chance": round(self.chance, 4)}
+            found.append(self.row("conditional_locality", self.conditional_locality, **near_by))
+        return tuple(found)
 
-    def _pixel_rows(self, level: Level) -> Iterable[Measured]:
-        for index, pixel in enumerate(self.pixels):
-            maps, at = resampled(level.gradients[:, index]), {"sigma": level.sigma, "pixel": list(pixel)}
-            sides = centred_square(maps, pixel, self.fraction).astype(float)
-            sides[~maps.any((1, 2))] = np.nan  # what looks at nothing is not local
-            yield Measured("square", estimate(sides), at | {"fraction": self.fraction})
-            yield Measured("energy", estimate((maps**2).sum((1, 2))), at)
+    def row(self, what: str, value: Estimate, **coordinates: Any) -> Row:
+        """`about` wins: the radius of an intervention tells rows apart, that of nearness is the
+        same for all.
+        """
+        return row(f"locality/{what}", value, **{"K": self.K, **coordinates, **self.about})
 
-    def _condition_rows(self, level: Level) -> Iterable[Measured]:
-        at = {"sigma": level.sigma}
-        yield Measured("near_share", self._near_share([level]), at | {"cells": self.radius, "grid": self.grid})
-        shares = own_share(level.influences, self.places)
-        acts = ~np.isnan(shares).all(1)  # samples in which a condition does
-        own = np.nanmean(shares[acts], axis=1) if acts.any() else np.array([np.nan])
-        yield Measured("own_share", estimate(resampled(own)), at)
-        for row, column in self.pixels:
-            for k, values in enumerate(level.influences[:, :, row, column].T):
-                there = at | {"pixel": [row, column], "condition": k}
-                yield Measured("influence", estimate(resampled(values[~np.isnan(values)])), there)
+    @property
+    def K(self) -> int | None:
+        """The number of conditions, if all images are asked for as many."""
+        counts = {len(asked) for asked in self.condition_sets}
+        return counts.pop() if len(counts) == 1 else None
 
-    def _near_share(self, some: Sequence[Level]) -> Estimate:
-        energies = np.stack([level.influences**2 for level in some], axis=1)
-        mask = near(self.places, energies.shape[-2:], self.radius, self.grid)[:, None]
-        return share(energies, energies * mask)
+    def pixel_rows(self, level: Level) -> Iterator[Row]:
+        """How far each pixel looks, and how much."""
+        n = len(level.gradients)
+        for maps, pixel in zip(level.gradients.swapaxes(0, 1), self.pixels, strict=False):
+            means = resampled(maps.astype(float))
+            sides = centred_square(means, pixel, self.fraction).astype(float)
+            sides[~means.any((1, 2))] = np.nan  # what looks at nothing is not local
+            where = {"sigma": level.sigma, "pixel": pixel}
+            yield self.row("square", estimate(sides, n), **where)
+            yield self.row("energy", estimate((means**2).sum((1, 2)), n), **where)
+
+    def condition_rows(self, level: Level) -> Iterator[Row]:
+        """Where conditions act, and how much at each of the pixels."""
+        if self.places is not None:
+            chance = round(self.chance, 4)
+            yield self.row(
+                "near_share",
+                self.near_share([level]),
+                sigma=level.sigma,
+                radius=self.radius,
+                chance=chance,
+            )
+            shares = own_share(level.influences, self.places)
+            acts = ~np.isnan(shares).all(1)  # samples in which a condition does
+            own = np.nanmean(shares[acts], axis=1) if acts.any() else np.array([np.nan])
+            yield self.row("own_share", sample_mean(own), sigma=level.sigma)
+        yield self.overlap_row([level], sigma=level.sigma)
+        for pixel in self.pixels:
+            at = level.influences[:, :, pixel[0], pixel[1]].T
+            for name, values in zip(self.conditions, at, strict=True):
+                known = values[~np.isnan(values)]
+                yield self.row(
+                    "influence", sample_mean(known), sigma=level.sigma, pixel=pixel, condition=name
+                )
+
+    def overlap_row(self, some: Sequence[Level], **where: Any) -> Row:
+        value, chance = self.overlap_of(some)
+        return self.row(
+            "overlap", value, chance=None if np.isnan(chance) else round(chance, 4), **where
+        )
+
+    def near_share(self, some: Sequence[Level]) -> Estimate:
+        if self.places is None:
+            return Estimate(float("nan"))
+        energies = np.stack([level.influences.astype(float) ** 2 for level in some], axis=1)
+        mask = near(self.places, energies.shape[-2:], self.radius)[:, None]
+        return energy_share(energies, energies * mask)
+
+    def overlap_of(self, some: Sequence[Level]) -> tuple[Estimate, float]:
+        values, chances = overlaps(np.stack([level.influences for level in some], axis=2))
+        known = ~np.isnan(values)
+        if not known.any():
+            return Estimate(float("nan")), float("nan")
+        return sample_mean(values[known]), float(chances[known].mean())
+
+    # For people.
 
     def table(self) -> str:
-        """A line a noise level: the side of the square at the first pixel, and the two shares."""
-        by = {(row.name, row.setting["sigma"]): row.estimate for row in reversed(self.rows) if "sigma" in row.setting}
-        names = [name for name in ("square", "near_share", "own_share") if any(key[0] == name for key in by)]
-        lines = ["   sigma  " + "".join(f"{name:>24}" for name in names)]
-        for level in self.levels:
-            lines.append(f"{level.sigma:8.3f}  " + "".join(f"{by[name, level.sigma]!s:>24}" for name in names))
-        if "near_share" in names:
-            lines.append(f"conditional locality {self.conditional_locality}, chance {self.chance:.2f}")
-        return "\n".join(lines)
+        return table_of(self._rows)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: the denoised image, what pixels look at and where conditions act,
+        over noise levels.
+        """
+        from composcope.locality.figure import figure_of  # matplotlib takes a second to load
+
+        return figure_of(self)
+
+
+def table_of(rows: Sequence[Row]) -> str:
+    """A line a noise level: the side of the square at the first pixel, and where conditions act;
+    then the whole.
+    """
+    by: dict[tuple[str, float | None], Row] = {}
+    for one in reversed(rows):
+        by[one.what, one.sigma] = one
+    sigmas = list(dict.fromkeys(one.sigma for one in rows if one.sigma is not None))
+    columns = [what for what in TABLE if any((what, sigma) in by for sigma in sigmas)]
+    lines = ["   sigma  " + "".join(f"{TABLE[what]:>24}" for what in columns)]
+    for sigma in sigmas:
+        cells = [table_cell(by.get((what, sigma))) for what in columns]
+        lines.append(f"{sigma:8.3f}  " + "".join(f"{text:>24}" for text in cells))
+    overlap = by.get(("locality/overlap", None))
+    whole = by.get(("locality/conditional_locality", None))
+    return "\n".join([*lines, *sentences(overlap, whole)])
+
+
+def table_cell(one: Row | None) -> str:
+    return "" if one is None or one.value is None else str(one.estimate)
+
+
+def sentences(overlap: Row | None, whole: Row | None) -> Iterator[str]:
+    """What the table says over all noise levels."""
+    if overlap is None:
+        yield "nothing was asked: only pixels were measured"
+        return
+    if overlap.value is not None:
+        yield f"overlap of conditions {overlap.estimate}, chance {overlap.chance:.2f}"
+    if whole is None:
+        yield "these conditions have no places: the share of influence near a place is left out"
+    elif whole.value is None:
+        yield "no condition acts on any pixel: there is no conditional locality"
+    else:
+        yield f"conditional locality {whole.estimate}, chance {whole.chance:.2f}"
 
 
 def audit(
     denoiser: Denoiser,
     images: X,
     condition_sets: Sequence[ConditionSet] | None = None,
-    conditioner: Conditioner | None = None,
+    conditioner: Any = None,
     sigmas: Sequence[float] | None = None,
     pixels: Sequence[Pixel] | None = None,
-    states: States = "noised",
+    states: str = "noised",
     seed: int = 0,
     radius: float = RADIUS,
-    grid: int = GRID,
 ) -> Audit:
     """Measure `denoiser` at each of `sigmas` (nine falling levels), at `pixels` (the centre).
 
-    images: clean images in the denoiser's own x; with states="trajectory" only their number and shape are used.
-    condition_sets: one an image; the conditions are places (u, v) in [0, 1]^2.
+    images: clean images in the denoiser's own x; with states="trajectory" only their number and
+        shape are used.
+    condition_sets: one an image. Places are (u, v) in [0, 1]^2; other conditions are whatever the
+        conditioner takes.
+    conditioner: that of the denoiser itself, if it has one and none is given.
     states: "noised" images, or the model's own "trajectory" from noise.
     """
-    if not images.is_floating_point() or images.dtype == torch.bfloat16 or not len(images):
-        raise InputError(
-            f"audit: {len(images)} images of {images.dtype}; give some in the denoiser's own x, floats that numpy knows"
-        )
+    check_images(images)
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
-    if states not in get_args(States) or not (chosen > 0).all() or not len(chosen):
-        raise InputError(f"audit: states is one of {', '.join(get_args(States))}, not {states!r}; sigmas are above 0")
-    asked: Sequence[ConditionSet] = [()] * len(images)
-    if conditioner is not None and condition_sets is not None and len(condition_sets):
-        asked = condition_sets
-    if len(asked) != len(images):
-        raise InputError(f"audit: {len(asked)} condition sets for {len(images)} images")
-    places = places_of(asked)
-    centre = images.shape[2] // 2, images.shape[3] // 2
-    spots = (centre,) if pixels is None else tuple((int(row), int(column)) for row, column in pixels)
-    at = states_at(denoiser, images, chosen, cond_of(conditioner, asked, images, seed), states, seed)
-    measured = [
-        measure(denoiser, x, float(s), spots, conditioner, asked, seed) for x, s in zip(at, chosen, strict=True)
+    check_levels(chosen, states)
+    conditioner, asked = check_conditions(denoiser, conditioner, condition_sets, len(images))
+    places = places_of(asked, conditioner)
+    centre = (images.shape[2] // 2, images.shape[3] // 2)
+    spots = (
+        (centre,) if pixels is None else tuple((int(row), int(column)) for row, column in pixels)
+    )
+    at = states_at(
+        denoiser, images, chosen, cond_of(conditioner, asked, images, seed), states, seed
+    )
+    decode = decoder_of(denoiser)
+    levels = [
+        level_maps(denoiser, x, float(sigma), spots, conditioner, asked, seed, decode=decode)
+        for x, sigma in zip(at, chosen, strict=True)
     ]
-    return Audit(tuple(measured), spots, places, radius, grid)
+    about = {**getattr(denoiser, "about", {}), "states": states, "seed": seed}
+    return Audit(tuple(levels), spots, asked, places, radius, about=about)
 
 
-def measure(
+def level_maps(
     denoiser: Denoiser,
     x: X,
     sigma: float,
@@ -170,53 +295,76 @@ def measure(
     condition_sets: Sequence[ConditionSet],
     seed: int = 0,
     memory: int = 2**28,
+    decode: Callable[[X], np.ndarray] | None = None,
 ) -> Level:
     """Both equations at one noise level, sample by sample."""
     cond = cond_of(conditioner, condition_sets, x, seed)
-    gradients = pixel_gradients(denoiser, x, sigma, cond, pixels, memory)
     with torch.no_grad():
-        x0 = denoiser(x, levels(sigma, x), cond)
-    maps = influences(denoiser, x, sigma, conditioner, condition_sets, seed) if conditioner else [x[0, :0]] * len(x)
-    if not all(bool(found.isfinite().all()) for found in (gradients, x0, *maps)):
+        x0 = denoised(denoiser, x, torch.tensor(sigma).to(x), cond)
+    gradients = x.new_zeros(len(x), 0, *x.shape[2:])
+    if pixels:
+        gradients = pixel_gradients(denoiser, x, sigma, cond, pixels, memory)
+    maps = [x[0, :0]] * len(x)
+    if conditioner is not None:
+        maps = influences(denoiser, x, sigma, conditioner, condition_sets, seed)
+    if not all(bool(found.isfinite().all()) for found in (gradients, *maps)):
         raise InputError(
-            f"the denoiser gives numbers that are not finite at sigma {sigma:g}: there is nothing to measure"
+            f"the gradients or influences of the denoiser are not finite at sigma {sigma:g}"
         )
+    picture = (decode or picture_of)(x0[:1])[0]
+    return Level(sigma, picture, gradients.float().cpu().numpy(), filled_up(maps, x.shape[2:]))
+
+
+def filled_up(
+    maps: Sequence[Tensor], size: Sequence[int]
+) -> Float[np.ndarray, "sample condition height width"]:
+    """The maps of samples with different numbers of conditions as one array, NaN where there is
+    none.
+    """
     most = max(len(own) for own in maps)
-    filled = np.full((len(x), most, *x.shape[2:]), np.nan)
+    filled = np.full((len(maps), most, *size), np.nan, np.float32)
     for i, own in enumerate(maps):
-        filled[i, : len(own)] = own.cpu()
-    return Level(sigma, x0.cpu().numpy(), gradients.cpu().numpy(), filled)
+        filled[i, : len(own)] = own.float().cpu()
+    return filled
 
 
 def states_at(
-    denoiser: Denoiser, images: X, sigmas: Float[Tensor, " levels"], cond: Tensor | None, states: States, seed: int
+    denoiser: Denoiser,
+    images: X,
+    sigmas: Float[Tensor, " levels"],
+    cond: Cond,
+    states: str,
+    seed: int,
 ) -> Float[Tensor, "levels batch channel height width"]:
-    """The noisy images at each level; image i has the noise of seed + i. A trajectory begins where sampling does."""
+    """The noisy images at each level; image i has the noise of seed + i. A trajectory begins where
+    sampling does.
+    """
     seeds = range(seed, seed + len(images))
-    if states == "trajectory":
-        if not (sigmas.diff() < 0).all():
-            raise InputError("a trajectory passes through falling noise levels; give the sigmas in that order")
-        above = noise_levels(9)[:-1].to(sigmas)
-        above = above[above > 1.01 * sigmas[0]]
-        start = noise(seeds, images.shape[1:]).to(images)
-        return trajectory(denoiser, start, torch.cat([above, sigmas]), cond)[len(above) :]
-    return torch.stack([noised(images, float(sigma), seeds) for sigma in sigmas])
+    if states == "noised":
+        return torch.stack([noised(images, float(sigma), seeds) for sigma in sigmas])
+    above = noise_levels(9)[:-1].to(sigmas)
+    above = above[above > 1.01 * sigmas[0]]
+    start = noise(seeds, images.shape[1:]).to(images)
+    return trajectory(denoiser, start, torch.cat([above, sigmas]), cond)[len(above) :]
 
 
-def cond_of(
-    conditioner: Conditioner | None, condition_sets: Sequence[ConditionSet], x: X, seed: int
-) -> Float[Tensor, "batch features"] | None:
-    return None if conditioner is None else conditioner(condition_sets, seed).to(x)
+def decoder_of(denoiser: Denoiser) -> Callable[[X], np.ndarray]:
+    """How x0 becomes a picture: as the innermost denoiser says, if it does."""
+    while isinstance(denoiser, Wrapper):
+        denoiser = denoiser.denoiser
+    return getattr(denoiser, "decode", picture_of)
 
 
-def places_of(condition_sets: Sequence[ConditionSet]) -> Float[np.ndarray, "sample condition 2"]:
-    """Where the conditions are, filled up with NaN."""
-    places = np.full((len(condition_sets), max(map(len, condition_sets)), 2), np.nan)
-    for i, asked in enumerate(condition_sets):
-        for k, place in enumerate(asked):
-            if np.shape(place) != (2,) or not np.isreal(place).all():
-                raise InputError(f"the condition {place!r} is not a place (u, v): its locality in pixels is undefined")
-            if not all(0 <= part <= 1 for part in place):
-                raise InputError(f"the place {place!r} is not in [0, 1]^2; give fractions of the width and the height")
-            places[i, k] = place
-    return places
+def picture_of(x0: X) -> UInt8[np.ndarray, "batch height width 3"]:
+    """x0 of a denoiser that does not say how it is decoded: its first channels, darkest to
+    brightest value.
+    """
+    shown = (
+        x0.float().cpu().numpy()[:, :3]
+        if x0.shape[1] >= 3
+        else x0.float().cpu().numpy()[:, :1].repeat(3, 1)
+    )
+    low = shown.min()
+    span = shown.max() - low
+    scaled = (shown - low) / (span if span > 0 else 1.0)
+    return (scaled * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)

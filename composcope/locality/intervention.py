@@ -1,12 +1,12 @@
 """Denoisers forced to be local, without training: a wrapper around a Denoiser is a Denoiser.
 
-    x0(i) = D(x, sigma, c_{L_i})(i)          pixel i is denoised with only the conditions L_i near it (definition 1)
+    x0(i) = D(x, sigma, c_{L_i})(i)      pixel i sees only the conditions L_i near it (definition 1)
 
-Pixels that share L_i share a pass; the passes of a batch are evaluated together.
-"""
+Pixels that share L_i share a pass; the passes of a batch are evaluated together. Radii and widths
+are in image sides: an object is as large whatever the grid that it is asked on."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
@@ -14,12 +14,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, SplitConditioner, Wrapper, X
+from composcope.diffusion.denoiser import Cond, Counted, Denoiser, Sigmas, SplitConditioner, Wrapper, X  # noqa: F401
 from composcope.errors import InputError
 
-Radius = float | Callable[[float], float]  # in cells; or a function of the noise level
+Radius = float | Callable[[float], float]  # in image sides; or a function of the noise level
 Subsets = Bool[Tensor, "subset condition"]
 Weights = Float[Tensor, "subset height width"]
+Passes = Float[Tensor, "subset channel height width"]  # what the denoiser makes of each subset
 
 
 @dataclass(frozen=True)
@@ -27,66 +28,84 @@ class Asked:
     """What one image is asked: the conditions, their noise level, and the size of the image."""
 
     parts: Float[Tensor, "condition features"]
-    conditioner: SplitConditioner
+    conditioner: Any  # a SplitConditioner; one without places serves neighbourhoods that need none
     sigma: float
     size: tuple[int, int]
 
-    def offsets(self, grid: int) -> Float[Tensor, "2 condition height width"]:
-        """How far each pixel's centre is from each condition's place, down and across, in cells."""
+    def offsets(self) -> Float[Tensor, "2 condition height width"]:
+        """How far each pixel's centre is from each condition's place, down and across."""
+        if not hasattr(self.conditioner, "places"):
+            raise InputError(
+                "these conditions have no places to be near to; take neighbourhoods=Strongest()"
+            )
         height, width = self.size
         u, v = self.conditioner.places(self.parts).to(self.parts).T[..., None, None]
         rows = (torch.arange(height, device=u.device)[:, None] + 0.5) / height
         columns = (torch.arange(width, device=u.device) + 0.5) / width
-        return grid * torch.stack(torch.broadcast_tensors((rows - v).abs(), (columns - u).abs()))
+        return torch.stack(torch.broadcast_tensors((rows - v).abs(), (columns - u).abs()))
 
-    def near(self, radius: Radius, grid: int) -> Bool[Tensor, "condition height width"]:
+    def near(self, radius: Radius) -> Bool[Tensor, "condition height width"]:
         """Neighbourhoods are squares, as the patches of section E.3 are."""
-        return self.offsets(grid).amax(0) < (radius(self.sigma) if callable(radius) else radius)
+        return self.offsets().amax(0) < (radius(self.sigma) if callable(radius) else radius)
 
 
 @runtime_checkable
 class Neighbourhoods(Protocol):
-    """Which subsets of the conditions are denoised with, and how much each pixel takes of each: weights sum to 1."""
+    """Which subsets of the conditions are denoised with, and how much each pixel takes of each.
+
+    Weights sum to 1. `about` are the row coordinates of what is measured with them: intervention
+    and radius."""
+
+    @property
+    def about(self) -> Mapping[str, Any]: ...
 
     def subsets(self, asked: Asked) -> Subsets: ...
 
-    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights: ...
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights: ...
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """L_i is the nearest condition, if it is within `radius` cells of `grid` a side (not the model's own: an object is
-    as large whatever the grid that it is asked on), else none: a pass a condition, and one more.
+    """L_i is the nearest condition, if it is within `radius`, else none: a pass a condition, and
+    one more.
 
-    For models that only ever saw one label. `smooth` blurs the borders of the neighbourhoods, in cells (0: hard).
-    """
+    For models that only ever saw one label. `smooth` blurs the borders of the neighbourhoods (0:
+    hard)."""
 
-    radius: Radius = 1.5
+    radius: Radius = 0.1875
     smooth: float = 0.0
-    grid: int = 8
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        if callable(self.radius):
+            return {"intervention": "annealed"}
+        return {"intervention": "smooth" if self.smooth else "local", "radius": self.radius}
 
     def subsets(self, asked: Asked) -> Subsets:
         return none_and_singles(len(asked.parts), asked.parts.device)
 
-    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
-        away = asked.offsets(self.grid).norm(dim=0)
-        away = away.masked_fill(~asked.near(self.radius, self.grid), torch.inf)
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
+        away = asked.offsets().norm(dim=0)
+        away = away.masked_fill(~asked.near(self.radius), torch.inf)
         nothing = away.new_full((1, *asked.size), torch.finfo(away.dtype).max)
         nearest = torch.cat([nothing, away]).argmin(0)
-        return blurred(one_hot(nearest, len(subsets)), self.smooth / self.grid)
+        return blurred_weights(one_subset(nearest, len(subsets)), self.smooth)
 
 
 @dataclass(frozen=True)
 class Within:
-    """L_i is every condition within `radius` cells: as many passes as there are different sets."""
+    """L_i is every condition within `radius`: as many passes as there are different sets."""
 
-    radius: Radius = 1.5
+    radius: Radius = 0.1875
     smooth: float = 0.0
-    grid: int = 8
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        return {"intervention": "within", "radius": None if callable(self.radius) else self.radius}
 
     def different(self, asked: Asked) -> tuple[Subsets, Tensor]:
         """The different sets, and which of them each pixel has."""
-        members = asked.near(self.radius, self.grid).flatten(1).T
+        members = asked.near(self.radius).flatten(1).T
         # One more column, for all: unique wants something to compare when nothing is asked.
         sets, which = F.pad(members, (1, 0)).unique(dim=0, return_inverse=True)
         return sets[:, 1:], which.view(asked.size)
@@ -94,50 +113,95 @@ class Within:
     def subsets(self, asked: Asked) -> Subsets:
         return self.different(asked)[0]
 
-    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
-        return blurred(one_hot(self.different(asked)[1], len(subsets)), self.smooth / self.grid)
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
+        return blurred_weights(one_subset(self.different(asked)[1], len(subsets)), self.smooth)
 
 
 @dataclass(frozen=True)
 class Strongest:
-    """L_i is the condition that acts most on pixel i of this very image, where it acts: no places are needed.
+    """L_i is the condition that acts most on pixel i of this very image, where it acts: no places
+    are needed.
 
-    Its influence is that of equation 10 on the condition alone, || D(x, {k}) - D(x, {}) ||; a pixel at which no
-    condition has `share` of its own greatest influence goes without.
-    """
+    Its influence is that of equation 10 on the condition alone, || D(x, {k}) - D(x, {}) ||; a pixel
+    at which no condition has `share` of its own greatest influence goes without."""
 
     share: float = 0.25
     smooth: float = 0.0
-    grid: int = 8
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        return {"intervention": "own"}
 
     def subsets(self, asked: Asked) -> Subsets:
         return none_and_singles(len(asked.parts), asked.parts.device)
 
-    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
         acts = (x0[1:] - x0[:1]).norm(dim=1)
         acts = acts / acts.amax((1, 2), keepdim=True).clamp_min(torch.finfo(x0.dtype).tiny)
         strongest = torch.cat([torch.full_like(x0[:1, 0], self.share), acts]).argmax(0)
-        return blurred(one_hot(strongest, len(subsets)), self.smooth / self.grid)
+        return blurred_weights(one_subset(strongest, len(subsets)), self.smooth)
 
 
 @dataclass(frozen=True)
-class Composition:
-    """No neighbourhoods: the sum of single-condition scores less (K - 1) background scores, the same at every pixel.
+class SummedScores:
+    """No neighbourhoods: the sum of single-condition scores less (K - 1) background scores, the
+    same at every pixel.
 
-    Projective composition (Bradley et al. 2025, definition 5.1; Liu et al. 2022). Scores are affine in x0.
-    """
+    Projective composition (Bradley et al. 2025, definition 5.1; Liu et al. 2022). Scores are affine
+    in x0."""
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        return {"intervention": "composed"}
 
     def subsets(self, asked: Asked) -> Subsets:
         return none_and_singles(len(asked.parts), asked.parts.device)
 
-    def weights(self, asked: Asked, subsets: Subsets, x0: Float[Tensor, "subset channel height width"]) -> Weights:
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
         weights = x0.new_ones(len(subsets), *asked.size)
         weights[0] = 1 - len(asked.parts)
         return weights
 
 
+def annealed_radius(sigma: float) -> float:
+    """From 1/8 of the image at no noise to 5/16 at much: scores are more local at low noise."""
+    return 0.125 + 0.1875 * sigma / (1 + sigma)
+
+
+# The interventions by the names that rows and command lines use; narrower and wider ones are
+# `local` with a radius.
+INTERVENTIONS: dict[str, Neighbourhoods] = {
+    "local": Nearest(),
+    "smooth": Nearest(smooth=0.0625),
+    "annealed": Nearest(annealed_radius),
+    "own": Strongest(),
+    "within": Within(),
+    "composed": SummedScores(),
+}
+
+
+def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "LocalConditions":
+    """The denoiser with an intervention of this name; `radius` in image sides, where the
+    intervention has one.
+    """
+    if name not in INTERVENTIONS:
+        names = ", ".join(INTERVENTIONS)
+        raise InputError(f"there is no intervention {name!r}; the interventions are {names}")
+    neighbourhoods: Any = INTERVENTIONS[name]
+    if radius is not None:
+        if "radius" not in neighbourhoods.about:
+            raise InputError(f"the intervention {name!r} has no radius to set")
+        if not 0 < radius <= 1:
+            raise InputError(
+                f"a radius of {radius} is not above 0 and at most 1, the side of the image"
+            )
+        neighbourhoods = replace(neighbourhoods, radius=radius)
+    return LocalConditions(denoiser, neighbourhoods=neighbourhoods)
+
+
 class LocalConditions(Wrapper):
-    """A denoiser whose every pixel sees only its neighbourhood's conditions; at sampling time, with no training.
+    """A denoiser whose every pixel sees only its neighbourhood's conditions; at sampling time, with
+    no training.
 
     rows: how many passes go through the denoiser at a time.
     """
@@ -159,7 +223,13 @@ class LocalConditions(Wrapper):
         """The one it was given, or the denoiser's own."""
         found = self.given or super().conditioner
         if found is None:
-            raise InputError("LocalConditions: the denoiser has no conditioner of its own; give one as conditioner=")
+            raise InputError(
+                "LocalConditions: the denoiser has no conditioner of its own; give conditioner="
+            )
+        if not hasattr(found, "split"):
+            raise InputError(
+                f"LocalConditions: {type(found).__name__} cannot split cond into its conditions"
+            )
         return found
 
     @property
@@ -171,7 +241,8 @@ class LocalConditions(Wrapper):
             return self.denoiser(x, sigma, cond)
         size = (x.shape[2], x.shape[3])
         asked = [
-            Asked(self.conditioner.split(c), self.conditioner, float(s), size) for c, s in zip(cond, sigma, strict=True)
+            Asked(self.conditioner.split(c), self.conditioner, float(s), size)
+            for c, s in zip(cond, sigma, strict=True)
         ]
         subsets = [self.neighbourhoods.subsets(a) for a in asked]
         conds = [s.to(cond.dtype) @ a.parts.to(cond) for s, a in zip(subsets, asked, strict=True)]
@@ -179,28 +250,33 @@ class LocalConditions(Wrapper):
         x0 = in_turns(self.denoiser, x, sigma, image, torch.cat(conds), self.rows)
         own = x0.split([len(s) for s in subsets])
         weighed = zip(asked, subsets, own, strict=True)
-        return torch.stack([(self.neighbourhoods.weights(a, s, o)[:, None] * o).sum(0) for a, s, o in weighed])
+        return torch.stack(
+            [(self.neighbourhoods.weights(a, s, o)[:, None] * o).sum(0) for a, s, o in weighed]
+        )
 
 
 class ComposedScores(LocalConditions):
     """Explicit composition of the single-condition scores of one model: the baseline."""
 
-    def __init__(self, denoiser: Denoiser, conditioner: SplitConditioner | None = None, rows: int = 256):
-        super().__init__(denoiser, conditioner, Composition(), rows)
+    def __init__(
+        self, denoiser: Denoiser, conditioner: SplitConditioner | None = None, rows: int = 256
+    ):
+        super().__init__(denoiser, conditioner, SummedScores(), rows)
 
 
 class LocalPixels(Wrapper):
-    """A denoiser whose every cell sees only the pixels within `radius` cells: one pass of the network a cell.
+    """A denoiser whose every cell sees only itself and the pixels up to `radius` around it: a pass
+    a cell.
 
-    What is not seen is replaced by the `mean` of x there: as it is (fill="mean"), or with fresh noise of the level of
-    x on it, from `seed`, the same for all images (fill="noise"). For measuring how much a network uses its far field.
-    """
+    What is not seen is replaced by the `mean` of x there: as it is (fill="mean"), or with fresh
+    noise of the level of x on it, from `seed`, the same for all images (fill="noise"). For
+    measuring how much a network uses its far field."""
 
     def __init__(
         self,
         denoiser: Denoiser,
-        radius: int,
-        grid: int = 8,
+        radius: float,
+        cell: float = 0.125,
         fill: Literal["noise", "mean"] = "noise",
         mean: float = 0.0,
         seed: int = 0,
@@ -208,7 +284,7 @@ class LocalPixels(Wrapper):
     ):
         super().__init__(denoiser)
         self.radius = radius
-        self.grid = grid
+        self.cell = cell
         self.fill = fill
         self.mean = mean
         self.seed = seed
@@ -219,7 +295,9 @@ class LocalPixels(Wrapper):
         fill = torch.full_like(x, self.mean)
         if self.fill == "noise":
             generator = torch.Generator().manual_seed(self.seed)
-            fill = fill + sigma[:, None, None, None] * torch.randn(x.shape[1:], generator=generator).to(x)
+            fill = fill + sigma[:, None, None, None] * torch.randn(
+                x.shape[1:], generator=generator
+            ).to(x)
         x0 = torch.zeros_like(x)
         for index in torch.arange(len(cell) * len(x), device=x.device).split(self.rows):
             mask, image = index // len(x), index % len(x)
@@ -228,24 +306,21 @@ class LocalPixels(Wrapper):
             x0 = x0.index_add(0, image, part * cell[mask, None])
         return x0
 
-    def masks(self, x: X) -> tuple[Bool[Tensor, "cell height width"], Bool[Tensor, "cell height width"]]:
+    def masks(
+        self, x: X
+    ) -> tuple[Bool[Tensor, "cell height width"], Bool[Tensor, "cell height width"]]:
         """For each cell, its own pixels and the pixels it sees."""
-        row, column = (torch.arange(side, device=x.device) * self.grid // side for side in x.shape[2:])
-        i, j = torch.cartesian_prod(torch.arange(self.grid), torch.arange(self.grid)).to(x.device).T[..., None, None]
-        away = torch.maximum((row[:, None] - i).abs(), (column - j).abs())
-        return away == 0, away <= self.radius
-
-
-class Counted(Wrapper):
-    """The denoiser it wraps, with a count of its evaluations: one for each image of each call."""
-
-    def __init__(self, denoiser: Denoiser):
-        super().__init__(denoiser)
-        self.evaluations = 0
-
-    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
-        self.evaluations += len(x)
-        return self.denoiser(x, sigma, cond)
+        count = round(1 / self.cell)
+        places = [(torch.arange(side, device=x.device) + 0.5) / side for side in x.shape[2:]]
+        own = [(place * count).long() for place in places]
+        centre = (torch.arange(count, device=x.device) + 0.5) / count
+        i, j = (
+            torch.cartesian_prod(torch.arange(count), torch.arange(count))
+            .to(x.device)
+            .T[..., None, None]
+        )
+        away = torch.maximum((places[0][:, None] - centre[i]).abs(), (places[1] - centre[j]).abs())
+        return (own[0][:, None] == i) & (own[1] == j), away < 0.5 / count + self.radius
 
 
 def in_turns(
@@ -261,12 +336,15 @@ def none_and_singles(count: int, device: torch.device) -> Subsets:
     return torch.cat([torch.zeros(1, count), torch.eye(count)]).bool().to(device)
 
 
-def one_hot(index: Tensor, classes: int) -> Weights:
+def one_subset(index: Tensor, classes: int) -> Weights:
+    """All of one subset at every pixel, by its index."""
     return F.one_hot(index, classes).permute(2, 0, 1).float()
 
 
-def blurred(weights: Weights, width: float) -> Weights:
-    """Each map blurred with a Gaussian of standard deviation `width` (in image sides); the sum over maps is kept."""
+def blurred_weights(weights: Weights, width: float) -> Weights:
+    """Each map blurred_weights with a Gaussian of standard deviation `width`; the sum over maps is
+    kept.
+    """
     for dim in (1, 2) if width else ():
         side = weights.shape[dim]
         apart = torch.arange(side, device=weights.device)

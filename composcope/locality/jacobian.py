@@ -1,6 +1,6 @@
 """What one output pixel looks at: derivatives of the denoised image with respect to the noisy one.
 
-    G_ij(y, x) = 1/B sum_b sum_c | d x0[b, c, y, x] / d x[b, c, i, j] |            (section F, equation 9)
+    G_ij(y, x) = 1/B sum_b sum_c | d x0[b, c, y, x] / d x[b, c, i, j] |      (section F, equation 9)
 
 One forward pass serves all target pixels: their cotangents go back through it as one large batch.
 """
@@ -35,14 +35,18 @@ def pixel_gradient(
 def pixel_gradients(
     denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel], memory: int = 2**28
 ) -> Float[Tensor, "batch pixel height width"]:
-    """Equation 9 before its mean over the batch: a map for each sample, so that samples can be resampled.
+    """Equation 9 before its mean over the batch: a map for each sample, so that samples can be
+    resampled.
 
-    memory: bytes that activations may take; samples and cotangents are taken in turns to stay below it, down to one
-        sample and one cotangent at a time. The images of a batch must not depend on each other.
+    memory: bytes that activations may take; samples and cotangents are taken in turns to stay below
+        it, down to one sample and one cotangent at a time. The images of a batch must not depend on
+        each other.
     """
     channels, count = x.shape[1], len(pixels)
-    rows = pullback_rows(denoiser, x, sigma, cond, one_hot(pixels, x), memory)
-    same = rows.unflatten(1, (count, channels)).diagonal(dim1=2, dim2=3)  # the same c above and below, as printed
+    rows = pullback_rows(denoiser, x, sigma, cond, pixel_cotangents(pixels, x), memory)
+    same = rows.unflatten(1, (count, channels)).diagonal(
+        dim1=2, dim2=3
+    )  # the same c above and below, as printed
     return same.abs().sum(-1)
 
 
@@ -56,40 +60,65 @@ def jacobian(
 def pixel_reach(
     denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel]
 ) -> Float[Tensor, "pixel height width"]:
-    """The transpose of equation 9, in forward mode: which output pixels does this input pixel touch, and how much?"""
+    """The transpose of equation 9, in forward mode: which output pixels does this input pixel
+    touch, and how much?
+    """
     at = levels(sigma, x)
 
     def column(tangent: Tensor) -> Tensor:
         return jvp(lambda z: denoiser(z, at, cond), (x,), (tangent.expand_as(x),))[1]
 
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-        columns = torch.stack([column(tangent) for tangent in one_hot(pixels, x)])
+        columns = torch.stack([column(tangent) for tangent in pixel_cotangents(pixels, x)])
     same = columns.unflatten(0, (len(pixels), x.shape[1])).diagonal(dim1=1, dim2=3)
     return same.abs().sum(-1).mean(1)
 
 
 def pullback_rows(
-    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, cotangents: Float[Tensor, "row channel h w"], memory: int
+    denoiser: Denoiser,
+    x: X,
+    sigma: Sigma,
+    cond: Cond,
+    cotangents: Float[Tensor, "row channel h w"],
+    memory: int,
 ) -> Float[Tensor, "batch row channel h w"]:
     """cotangent^T d x0 / d x for every cotangent and image."""
     at = levels(sigma, x)
-    samples, together = chunks(denoiser, x[:1], at[:1], cond if cond is None else cond[:1], len(cotangents), memory)
+    samples, together = chunks(
+        denoiser, x[:1], at[:1], cond if cond is None else cond[:1], len(cotangents), memory
+    )
     parts = []
     # No outer graph of the weights; and the attention kernel that vmap can batch.
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         for some in torch.arange(len(x), device=x.device).split(samples):
-            pullback = vjp(lambda z, s=some: denoiser(z, at[s], cond if cond is None else cond[s]), x[some])[1]
-            parts.append(torch.cat([batched(pullback, c, len(some)) for c in cotangents.split(together)], dim=1))
+            pullback = vjp(
+                lambda z, s=some: denoiser(z, at[s], cond if cond is None else cond[s]), x[some]
+            )[1]
+            parts.append(
+                torch.cat(
+                    [batched(pullback, c, len(some)) for c in cotangents.split(together)], dim=1
+                )
+            )
     return torch.cat(parts)
 
 
-def batched(pullback: Callable, cotangents: Tensor, batch: int) -> Float[Tensor, "batch row channel h w"]:
-    """Every image gets the same cotangents: the images are independent, so one pull-back serves the whole batch."""
-    return vmap(pullback, out_dims=1)(cotangents[:, None].expand(-1, batch, -1, -1, -1))[0]
+def batched(
+    pullback: Callable, cotangents: Tensor, batch: int
+) -> Float[Tensor, "batch row channel h w"]:
+    """Every image gets the same cotangents: images are independent, so one pull-back serves all."""
+    each = cotangents[:, None].expand(-1, batch, -1, -1, -1)
+    try:
+        return vmap(pullback, out_dims=1)(each)[0]
+    except RuntimeError:  # of a layer that vmap cannot batch: one cotangent at a time
+        return torch.stack([pullback(one)[0] for one in each], dim=1)
 
 
-def chunks(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond, rows: int, memory: int) -> tuple[int, int]:
-    """Samples in one forward pass, and cotangents in one backward pass, so that (1 + cotangents) samples fit."""
+def chunks(
+    denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond, rows: int, memory: int
+) -> tuple[int, int]:
+    """Samples in one forward pass, and cotangents in one backward pass, so that (1 + cotangents)
+    samples fit.
+    """
     fit = max(2, memory // max(1, saved_bytes(denoiser, x, sigma, cond)))
     together = min(rows, fit - 1)
     return max(1, fit // (1 + together)), together
@@ -107,22 +136,29 @@ def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
 
         several = x.detach().expand(n, *x.shape[1:]).clone().requires_grad_()
         rows = cond if cond is None else cond.expand(n, -1)
-        with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        with (
+            torch.enable_grad(),
+            torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        ):
             x0 = denoiser(several, sigma.expand(n), rows)
         if not x0.requires_grad:
-            raise InputError("the denoiser gives no gradient of x0 by x: it runs under no_grad, or does not look at x")
+            raise InputError(
+                "the denoiser gives no gradient of x0 by x: it runs under no_grad, or ignores x"
+            )
         return sum(seen.values())
 
     return saved(2) - saved(1)
 
 
-def one_hot(pixels: Sequence[Pixel], x: X) -> Float[Tensor, "row channel h w"]:
+def pixel_cotangents(pixels: Sequence[Pixel], x: X) -> Float[Tensor, "row channel h w"]:
     """One image a (pixel, channel), channels running fastest: 1 there, 0 elsewhere."""
     _, channels, height, width = x.shape
     rows = x.new_zeros(len(pixels), channels, channels, height, width)
     for index, (row, column) in enumerate(pixels):
         if not (0 <= row < height and 0 <= column < width):
-            raise InputError(f"the pixel (y={row}, x={column}) is outside the {height}x{width} image")
+            raise InputError(
+                f"the pixel (y={row}, x={column}) is outside the {height}x{width} image"
+            )
         rows[index, range(channels), range(channels), row, column] = 1
     return rows.flatten(0, 1)
 

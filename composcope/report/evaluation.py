@@ -1,16 +1,14 @@
-"""How an evaluation is shown: the rows of `composcope evaluate` as a table and as a curve, the paper's values beside.
-
-rows "length/<what>" with setting K -> a column or a curve over K
-"""
+"""How an evaluation is shown: the rows of `composcope evaluate` as a table and as a curve over
+K."""
 
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 from rich.box import SIMPLE_HEAD
+from rich.console import Group
 from rich.table import Table
 
-from composcope.report.locality import edges
-from composcope.results import Row
+from composcope.results import Row, where
 
 COLUMNS = {
     "exact": "exact",
@@ -20,60 +18,58 @@ COLUMNS = {
     "extra": "extra",
     "merged": "merged",
     "count_error": "count error",
-    "tolerance": "detector errs",
+    "error": "detector errs",
 }
-SHARES = ("exact", "complete", "tolerance")  # the others are objects an image
+SHARES = ("exact", "complete", "error")  # the others are objects an image
+
+
+def table(rows: Sequence[Row]) -> Group:
+    """A line for each K: shares of images and objects an image; below it K_max by each rule."""
+    some = rows[0]
+    title = f"{some.run}: {some.asked} conditions, {some.n} images for each K"
+    shown = Table("K", title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name, words in COLUMNS.items():
+        # 8 columns hold "86%-100%" in a terminal of 80.
+        shown.add_column(words, min_width=8 if name in ("exact", "complete") else None)
+    for K in sorted({row.K for row in rows if row.K is not None}):
+        cells = [where(rows, what=f"length/{name}", K=K) for name in COLUMNS]
+        shown.add_row(str(K), *(cell(found[0]) if found else "" for found in cells))
+    return Group(shown, *(verdict(row) for row in where(rows, what="length/k_max")))
 
 
 def cell(row: Row) -> str:
-    share = row.claim.removeprefix("length/") in SHARES
-    interval = "" if row.low is None or not share else f" [dim]{row.low:.0%}-{row.high:.0%}[/dim]"
-    return (f"{row.value:.0%}" if share else f"{row.value:.2f}") + interval
+    assert isinstance(row.value, float | int)
+    if row.what.removeprefix("length/") not in SHARES:
+        return f"{row.value:.2f}"
+    interval = "" if row.low is None else f" [dim]{row.low:.0%}-{row.high:.0%}[/dim]"
+    return f"{row.value:.0%}{interval}"
 
 
-def table(rows: Sequence[Row], title: str) -> Table:
-    """A line for each K: shares of images, objects an image, and the failures the detector's own error may explain."""
-    shown = Table("K", title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name, words in COLUMNS.items():
-        shown.add_column(words, min_width=8 if name in ("exact", "complete") else None)  # "86%-100%" in 80 columns
-    by_place = {(row.setting.get("K"), row.claim): row for row in rows}
-    for K in sorted({row.setting["K"] for row in rows if "K" in row.setting}):
-        found = [by_place.get((K, f"length/{name}")) for name in COLUMNS]
-        shown.add_row(str(K), *(cell(row) if row else "" for row in found))
-    return shown
+def verdict(row: Row) -> str:
+    words = {"paper": "the paper's rule", "strict": "strict rule"}[str(row.rule)]
+    return f"K_max, {words}: {row.value}   95 % interval {row.low} to {row.high}"
 
 
-def verdict(rows: Sequence[Row]) -> Table:
-    """K_max by both rules, the extra objects up to there, and what is drawn at K = 0; the paper's values beside."""
-    names = {
-        "length/k_max_paper": "K_max, the paper's rule",
-        "length/k_max_strict": "K_max, strict rule",
-        "length/none_asked": "objects drawn at K = 0",
-    }
-    shown = Table("", "here", "95 % interval", "the paper")
-    extra = {row.claim.removesuffix("_extra"): row.value for row in rows if row.claim.endswith("_extra")}
-    for row in rows:
-        if row.claim in names:
-            interval = "" if row.low is None else f"{row.low:.0f}-{row.high:.0f}"
-            value = f"{row.value}{extra.get(row.claim, '')}".removesuffix("+(0)")
-            shown.add_row(names[row.claim], value, interval, str(row.paper or ""))
-    return shown
-
-
-def curve(rows: Sequence[Row], claim: str = "length/exact") -> Figure:
-    """A share of images, or objects an image, over K: a line for each run, with its 95 % interval."""
-    name = claim.removeprefix("length/")
-    own = [row for row in rows if row.claim == claim]
+def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
+    """A share of images, or objects an image, over K: a line for each model, with its interval."""
+    name = what.removeprefix("length/")
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.add_subplot(xlabel="K, objects asked for", ylabel=COLUMNS[name])
     if name in SHARES:
         axes.set_ylim(-0.03, 1.03)
     else:
         axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
-    for run in dict.fromkeys(row.run for row in own):
-        of_run = sorted((row for row in own if row.run == run), key=lambda row: row.setting["K"])
-        K, (value, low, high) = [row.setting["K"] for row in of_run], zip(*map(edges, of_run), strict=True)
-        (line,) = axes.plot(K, value, marker="o", markersize=3, label=run)
+    lines: dict[str, list[Row]] = {}
+    for row in where(rows, what=what):
+        label = ", ".join(str(part) for part in (row.run, row.intervention) if part)
+        lines.setdefault(label, []).append(row)
+    for label, own in lines.items():
+        own = sorted(own, key=lambda row: row.K or 0)
+        K = [row.K or 0 for row in own]
+        found = [row.estimate for row in own]
+        low = [one.value if one.low is None else one.low for one in found]
+        high = [one.value if one.high is None else one.high for one in found]
+        (line,) = axes.plot(K, [one.value for one in found], marker="o", markersize=3, label=label)
         axes.fill_between(K, low, high, alpha=0.15, color=line.get_color())
     axes.legend(frameon=False, fontsize=8)
     return figure

@@ -1,36 +1,56 @@
-"""How features are shown: cosine matrices (Figures 5, 7, 11, 13), profiles over layers, words over time (Figure 4 v3).
+"""How features are shown: cosine matrices (Figures 5, 7, 11, 13), profiles over layers, words over
+time (Figure 4 v3).
 
-rows "features/<what>" with setting layer, part, level -> a profile; matrices come as arrays
+rows "features/<what>" with layer, part, level -> a profile;  kept arrays (matrices.npz) -> matrices
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from composcope.report.locality import COLORS, band
-from composcope.results import Row
+from composcope.report.locality import COLORS, band, edges
+from composcope.results import Row, where
 
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
+MEASURES = ("between", "within", "ratio")
 
 
-def matrices(named: Mapping[str, Float[np.ndarray, "n n"]], concepts: Sequence[str], title: str = "") -> Figure:
-    """One cosine matrix a layer, all on the scale -1 to 1; concepts are named on the first of each row."""
+def level_matrices(kept: Mapping[str, np.ndarray], level: str) -> dict[str, np.ndarray]:
+    """Of the arrays that `features` keeps, the matrices of layers and parts at one noise level, by
+    name.
+    """
+    found = {}
+    for key, matrix in kept.items():
+        name, _, at = key.partition("@")
+        if key != "concepts" and at in (level, ""):
+            found[name] = matrix
+    return found
+
+
+def matrices(
+    named: Mapping[str, Float[np.ndarray, "n n"]], concepts: Sequence[str], title: str = ""
+) -> Figure:
+    """One cosine matrix a layer, all on the scale -1 to 1; concepts are named on the first of each
+    row.
+    """
     columns = min(6, len(named))
     rows = -(-len(named) // columns)
     side = max(1.5, 0.11 * len(concepts))
-    figure = Figure(figsize=(side * columns + 1.6, (side + 0.35) * rows + 0.6), layout="constrained")
+    size = (side * columns + 1.6, (side + 0.35) * rows + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for panel in axes.flat:
         panel.set_axis_off()
-    for index, (panel, (name, matrix)) in enumerate(zip(axes.flat, named.items(), strict=False)):
+    for index, (panel, name) in enumerate(zip(axes.flat, named, strict=False)):
         panel.set_axis_on()
-        shown = panel.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
+        shown = panel.imshow(named[name], cmap="RdBu_r", vmin=-1, vmax=1)
         panel.set_title(name, fontsize=7)
-        panel.set(xticks=[], yticks=range(len(concepts)) if index % columns == 0 else [])
-        if index % columns == 0:
+        first = index % columns == 0
+        panel.set(xticks=[], yticks=range(len(concepts)) if first else [])
+        if first:
             panel.set_yticklabels(concepts, fontsize=5 if len(concepts) > 12 else 6)
     figure.colorbar(shown, ax=axes, shrink=0.6, label="cosine of $d_i$ and $d_j$")
     figure.suptitle(title, fontsize=9)
@@ -38,102 +58,118 @@ def matrices(named: Mapping[str, Float[np.ndarray, "n n"]], concepts: Sequence[s
 
 
 def profile(rows: Sequence[Row]) -> Figure:
-    """Over the layers from input to output: within and between categories, and their ratio, with intervals."""
-    claims = [c for c in ("between", "within", "ratio") if any(row.claim == f"features/{c}" for row in rows)]
-    figure = Figure(figsize=(4.2 * len(claims), 3.4), layout="constrained")
-    for panel, claim in zip(figure.subplots(1, len(claims), squeeze=False)[0], claims, strict=True):
-        own = [row for row in rows if row.claim == f"features/{claim}" and "index" in row.setting]
+    """Over the layers from input to output: within and between categories, and their ratio, with
+    intervals.
+    """
+    measures = [name for name in MEASURES if where(rows, what=f"features/{name}")]
+    figure = Figure(figsize=(4.2 * len(measures), 3.4), layout="constrained")
+    panels = figure.subplots(1, len(measures), squeeze=False)[0]
+    for panel, name in zip(panels, measures, strict=True):
+        of_kind = where(rows, what=f"features/{name}")
+        own = [row for row in of_kind if row.index is not None]
         for level, color in LEVELS.items():
-            band(panel, [row for row in own if row.setting["level"] == level], level, color, along="index")
-        outputs = [row for row in rows if row.claim == f"features/{claim}" and row.setting.get("part") == "output"]
-        for row, style in zip(outputs, (":", "--"), strict=False):
-            panel.axhline(float(row.value or 0), color="gray", ls=style, lw=1, label=str(row.setting["layer"]))
-        panel.set(xlabel="layer, input to output", ylabel=f"{claim}" if claim == "ratio" else f"mean cosine, {claim}")
-        bound(panel, own)
+            band(panel, where(own, level=level), level, color, along="index")
+        for row, style in zip(where(of_kind, part="output"), (":", "--"), strict=False):
+            if row.value is not None:
+                panel.axhline(float(row.value), color="gray", ls=style, lw=1, label=row.layer)
+        label = name if name == "ratio" else f"mean cosine, {name}"
+        panel.set(xlabel="layer, input to output", ylabel=label)
+        keep_to_values(panel, own)
         panel.legend(fontsize=7, frameon=False, title="noise", title_fontsize=7)
     return figure
 
 
-def bound(panel: Axes, rows: Sequence[Row]) -> None:
+def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
     """Keep to the values; an interval of a ratio may run off where its denominator crosses zero."""
-    values = np.array([float(row.value or 0) for row in rows] or [0.0])
+    values = np.array([float(row.value) for row in rows if row.value is not None] or [0.0])
     room = 0.25 * (np.ptp(values) or 1.0)
     panel.set_ylim(values.min() - room, values.max() + room)
-    for part in dict.fromkeys(str(row.setting["part"]) for row in rows):
-        first = min(row.setting["index"] for row in rows if row.setting["part"] == part)
+    for part in dict.fromkeys(str(row.part) for row in rows):
+        first = min(row.index or 0 for row in where(rows, part=part))
         panel.axvline(first - 0.5, color="lightgray", lw=0.8, zorder=0)
-        panel.text(first - 0.4, 1.0, part, fontsize=7, color="gray", transform=panel.get_xaxis_transform(), va="bottom")
+        above = panel.get_xaxis_transform()
+        panel.text(first - 0.4, 1.0, part, fontsize=7, color="gray", transform=above, va="bottom")
 
 
 def spaces(rows: Sequence[Row]) -> Figure:
-    """Version 3, Figure 5, top left: within and between categories in parts of the U-Net and in output spaces."""
+    """Version 3, Figure 5, top left: within and between categories in parts of the U-Net and in
+    output spaces.
+    """
     figure = Figure(figsize=(5, 3.2), layout="constrained")
     panel = figure.add_subplot(ylabel="mean cosine")
-    names = list(dict.fromkeys(row.setting["layer"] for row in rows))
-    for shift, (claim, color) in enumerate((("within", "tab:blue"), ("between", "tab:orange"))):
-        own = {row.setting["layer"]: row for row in rows if row.claim == f"features/{claim}"}
-        at = [i + 0.36 * (shift - 0.5) for i, name in enumerate(names) if name in own]
-        found = [own[name] for name in names if name in own]
-        value = np.array([float(row.value or 0) for row in found])
-        ends = np.array([[float(row.low or 0), float(row.high or 0)] for row in found]).T.reshape(2, -1)
-        error = np.abs(ends - value)
-        panel.bar(at, value, 0.34, yerr=error, color=color, label=claim, error_kw={"lw": 0.8})
+    shown = [*where(rows, part="mean", level="high"), *where(rows, part="output")]
+    names = list(dict.fromkeys(str(row.layer) for row in shown))
+    for shift, (name, color) in enumerate((("within", "tab:blue"), ("between", "tab:orange"))):
+        own = [row for row in where(shown, what=f"features/{name}") if row.value is not None]
+        at = [names.index(str(row.layer)) + 0.36 * (shift - 0.5) for row in own]
+        ends = np.array([edges(row.estimate) for row in own]).reshape(-1, 3)
+        error = np.abs(ends[:, 1:] - ends[:, :1]).T
+        panel.bar(at, ends[:, 0], 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
     panel.set_xticks(range(len(names)), names)
     panel.axhline(0, color="black", lw=0.6)
     panel.legend(fontsize=8, frameon=False)
     return figure
 
 
-def gradients(
-    image: UInt8[np.ndarray, "h w 3"],
-    maps: Float[np.ndarray, "level pixel height width"],
-    levels: Sequence[str],
-    pixels: Sequence[tuple[int, int]],
-) -> Figure:
-    """Version 3, Figure 4, left and centre: the image with the places, and what each looks at, a row a noise level."""
-    figure = Figure(figsize=(1.7 * (len(pixels) + 1), 1.75 * len(levels)), layout="constrained")
-    axes = figure.subplots(len(levels), len(pixels) + 1, squeeze=False)
-    side = maps.shape[-1]
-    for row, level in enumerate(levels):
-        axes[row, 0].imshow(image, extent=(-0.5, side - 0.5, side - 0.5, -0.5))
-        axes[row, 0].set_ylabel(f"{level} noise", fontsize=8)
-        for index, (y, x) in enumerate(pixels):
-            axes[row, 0].text(x, y, str(index + 1), color="red", fontsize=9, weight="bold", ha="center", va="center")
-            seen = np.sqrt(maps[row, index])
-            axes[row, index + 1].imshow(seen, cmap="magma", vmin=0, vmax=seen.max() or 1)
-            axes[row, index + 1].plot(x, y, "o", mfc="none", mec="white", ms=7, mew=0.8)
-            axes[0, index + 1].set_title(f"place {index + 1}", fontsize=8)
-    for panel in axes.flat:
-        panel.set(xticks=[], yticks=[])
-    return figure
-
-
 def words_over_time(rows: Sequence[Row]) -> Figure:
     """Version 3, Figure 4, right: the influence of each word over noise levels at two places."""
-    places = list(dict.fromkeys(tuple(row.setting["place"]) for row in rows))[:2]
+    influence = where(rows, what="locality/influence")
+    pixels = list(dict.fromkeys(row.pixel for row in influence))[:2]
     figure = Figure(figsize=(9, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(places), sharey=True, squeeze=False)[0]
-    for panel, place in zip(panels, places, strict=True):
-        own = [row for row in rows if tuple(row.setting["place"]) == place]
-        for index, word in enumerate(dict.fromkeys(row.setting["word"] for row in own)):
-            band(panel, [row for row in own if row.setting["word"] == word], word, COLORS[index % len(COLORS)])
-        panel.set(xscale="log", xlabel="$\\sigma$", title=f"place (u, v) = {place}")
+    panels = figure.subplots(1, len(pixels), sharey=True, squeeze=False)[0]
+    for panel, pixel in zip(panels, pixels, strict=True):
+        own = where(influence, pixel=pixel)
+        for index, word in enumerate(dict.fromkeys(row.condition for row in own)):
+            band(panel, where(own, condition=word), str(word), COLORS[index % len(COLORS)])
+        panel.set(xscale="log", xlabel="$\\sigma$", title=f"pixel {pixel} of the latent")
         panel.invert_xaxis()
     panels[0].set_ylabel("influence $I_k$")
     panels[-1].legend(fontsize=7, frameon=False)
     return figure
 
 
-def word_maps(
-    maps: Float[np.ndarray, "time word height width"], words: Sequence[str], sigmas: Sequence[float]
-) -> Figure:
-    """Where each word is heard: a row a noise level, each row on a scale of its own."""
-    figure = Figure(figsize=(1.3 * len(words) + 0.6, 1.4 * len(sigmas) + 0.3), layout="constrained")
-    axes = figure.subplots(len(sigmas), len(words), squeeze=False)
-    for row, sigma in enumerate(sigmas):
-        for column, word in enumerate(words):
-            axes[row, column].imshow(maps[row, column], cmap="viridis", vmin=0, vmax=maps[row].max() or 1)
-            axes[row, column].set(xticks=[], yticks=[])
-            axes[0, column].set_title(word, fontsize=8)
-        axes[row, 0].set_ylabel(f"$\\sigma$ = {sigma:.3g}", fontsize=8)
-    return figure
+def features_table(rows: Sequence[Row]) -> str:
+    """What was found, a line a part of the network or output space and noise level, then what words
+    do.
+    """
+    shown = ("between", "within", "ratio", "gap")
+    lines = [f"{'where':<28}{'noise':<7}" + "".join(f"{name:>24}" for name in shown)]
+    by: dict[tuple, dict[str, Row]] = {}
+    for row in rows:
+        name = row.what.removeprefix("features/")
+        if name in shown and row.part in ("mean", "output"):
+            by.setdefault((row.maps or "", row.layer, row.level or ""), {})[name] = row
+        if name == "feature_space":
+            by.setdefault((row.maps or "", row.layer, row.level or ""), {})["between"] = row
+        if name == "feature_space_within":
+            by.setdefault((row.maps or "", row.layer, row.level or ""), {})["within"] = row
+    for (maps, layer, level), own in by.items():
+        cells = [estimate_text(own.get(name)) for name in shown]
+        lines.append(
+            f"{f'{layer} {maps}':<28}{level:<7}" + "".join(f"{text:>24}" for text in cells)
+        )
+    layers = [row for row in where(rows, what="features/between") if row.index is not None]
+    known = [row for row in layers if row.value is not None]
+    if known:
+        best = min(known, key=lambda row: abs(float(row.value or 0)))
+        where_ = f"{best.layer} at {best.level} noise"
+        lines.append(f"concepts are least alike in {where_}: mean cosine {best.estimate}")
+    return "\n".join([*lines, *words_found(rows)])
+
+
+def words_found(rows: Sequence[Row]) -> list[str]:
+    """What the words of a prompt do at the highest noise level, in sentences."""
+    lines = []
+    for row in where(rows, what="features/two_places"):
+        if row.value is not None:
+            lines.append(f"two places are alike in their words: correlation {row.estimate}")
+    thirds = where(rows, what="features/share_in_third")
+    highest = max((row.sigma or 0.0 for row in thirds), default=0.0)
+    for row in where(thirds, sigma=highest):
+        words = f"{estimate_text(row)} of its influence in the third that its clause names"
+        lines.append(f'"{row.condition}": {words}, chance 0.33')
+    return lines
+
+
+def estimate_text(row: Row | None) -> str:
+    return "" if row is None or row.value is None else str(row.estimate)

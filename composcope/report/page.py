@@ -106,7 +106,7 @@ PARTS = (
         "others",
         "Other models (ours)",
         "Has none of these: models of your own, and score machines that were never trained.",
-        ("composcope evaluate RUN", "python -m experiments.score_machines"),
+        ("composcope evaluate RUN", "python -m composcope.experiments.score_machines"),
         lambda study: findings.lengths(study, findings.others(study)),
         findings.others,
     ),

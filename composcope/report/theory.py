@@ -1,7 +1,7 @@
-"""How the theory is shown: a table of claims, and a figure for each study, drawn from its curves (plain lists)."""
+"""How the theory is shown: a table of claims, and a figure for each toy, drawn from the curves that it kept."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,27 +9,27 @@ from matplotlib.figure import Figure
 from rich.box import SIMPLE
 from rich.table import Table
 
-from composcope.results import Row
+from composcope.results import Row, where
+from composcope.results.arrays import read_arrays
 
-Curves = Mapping[str, Any]
+Curves = Mapping[str, np.ndarray]
 
 
-def table(rows: Sequence[Row]) -> Table:
+def claims_table(rows: Sequence[Row]) -> Table:
     """The words of a claim go under its name, so that a line fits a terminal of 80 columns."""
     shown = Table("claim", "predicted", "measured", "holds", box=SIMPLE)
     for row in rows:
         interval = "" if row.low is None else f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]"
-        verdict = "[green]yes[/green]" if row.setting["holds"] else "[bold red]no[/bold red]"
-        claim = f"{row.claim}\n[dim]{row.setting['says']}[/dim]"
-        shown.add_row(claim, predicted(row), f"{row.value:.3g}{interval}", verdict)
+        verdict = "[green]yes[/green]" if row.holds else "[bold red]no[/bold red]"
+        shown.add_row(f"{row.what}\n[dim]{row.claim}[/dim]", predicted(row), f"{row.value:.3g}{interval}", verdict)
     return shown
 
 
 def predicted(row: Row) -> str:
     """Of a claim's row: "0 ± 1e-10", "<= 1"."""
-    at = row.setting
-    tolerance = f" ± {at['tolerance']:.3g}" if at["tolerance"] else ""
-    return f"{at['rule']} {at['predicted']:.3g}{tolerance}".removeprefix("= ")
+    tolerance = f" ± {row.tolerance:.3g}" if row.tolerance else ""
+    rule = "" if row.rule == "=" else f"{row.rule} "
+    return f"{rule}{row.predicted:.3g}{tolerance}"
 
 
 def panels(*titles: str, height: float = 3.2) -> tuple[Figure, list[Axes]]:
@@ -50,7 +50,7 @@ def lemma_1(curves: Curves) -> Figure:
     figure, (axis,) = panels(
         "Lemma 1 as printed: Definition 2 holds for every\ncorrelation, the LCS is the score only at 0"
     )
-    for sigma, gap in curves["gap"].items():
+    for sigma, gap in zip(curves["sigma"], curves["gap"], strict=True):
         axis.plot(curves["rho"], gap, "o-", label=f"noise {sigma:g}")
     axis.set_yscale("symlog", linthresh=1e-3)
     labelled(axis, "correlation of two blocks in p(x | nothing)", "largest |LCS - score|")
@@ -59,13 +59,13 @@ def lemma_1(curves: Curves) -> Figure:
 
 def length(curves: Curves) -> Figure:
     figure, (axis, grid) = panels("objects drawn by the LCS read off pairs", "one draw for each K = 0..9")
-    asked, drawn = np.array(curves["asked"]), np.array(curves["drawn"])
+    asked, drawn = curves["asked"], curves["drawn"]
     scatter = np.linspace(-0.15, 0.15, len(asked))
     axis.plot([0, 9], [0, 9], color="0.8")
     axis.axvline(2, color="0.6", linestyle=":", label="all that was seen: K = 2")
     axis.plot(asked + scatter, drawn, ".", alpha=0.4)
     labelled(axis, "K asked for", "objects drawn")
-    strip(grid, np.asarray(curves["images"]), columns=5)
+    strip(grid, curves["images"], columns=5)
     return figure
 
 
@@ -82,7 +82,7 @@ def relaxation(curves: Curves) -> Figure:
         "Lemma 2 against coupling", "Lemma 2 against noise", "sup-KL in its two orders"
     )
     for axis, name, by in ((left, "epsilon", "by_epsilon"), (middle, "sigma", "by_noise")):
-        value, error, bound = np.array(curves[by]).T
+        value, error, bound = curves[by].T
         axis.errorbar(curves[name], value, 1.96 * error, fmt="o-", label="KL(truth || LCS)")
         axis.plot(curves[name], bound, "s--", label="bound")
         axis.set_yscale("log")
@@ -123,17 +123,18 @@ def machines(curves: Curves) -> Figure:
     does = {"ideal": "memorises", "local": "ignores what is asked", "local conditional": "composes"}
     titles = (f"{name}: {what} (K = 0..16)" for name, what in does.items())
     figure, axes = panels("trained on 1 or 2 objects", *titles, height=3)
-    for name, found in curves["found"].items():
+    for name, found in zip(curves["names"], curves["found"], strict=True):
         axes[0].plot(found, "o-", label=name, alpha=0.7)
     labelled(axes[0], "K asked for", "objects drawn")
+    images = dict(zip(curves["names"].tolist(), curves["images"], strict=True))
     for axis, name in zip(axes[1:], does, strict=True):
-        strip(axis, curves["images"][name], columns=6)
+        strip(axis, images[name], columns=6)
     return figure
 
 
 def dynamics(curves: Curves) -> Figure:
     figure, (axis,) = panels("entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept")
-    for index, entry in enumerate(np.array(curves["W"]).T):
+    for index, entry in enumerate(curves["W"].T):
         row, col = divmod(index, 3)
         if row <= col:
             axis.plot(curves["time"], entry, "-" if row == col else "--", label=f"w_{row + 1}{col + 1}")
@@ -143,9 +144,10 @@ def dynamics(curves: Curves) -> Figure:
 
 def swing_by(curves: Curves) -> Figure:
     figure = Figure(figsize=(13, 8), layout="constrained")
-    for axis, (name, (losses, climbs)) in zip(figure.subplots(4, 4).flat, curves.items(), strict=False):
-        axis.set_title(f"{name}: {np.mean(climbs):.0%} of {len(climbs)} seeds", fontsize=8)
-        for loss, climbed in zip(losses, climbs, strict=False):
+    for index, axis in enumerate(figure.subplots(4, 4).flat):
+        share, seeds = curves["share"][index], curves["seeds"][index]
+        axis.set_title(f"{curves['names'][index]}: {share:.0%} of {seeds} seeds", fontsize=8)
+        for loss, climbed in zip(curves["loss"][index], curves["climbed"][index], strict=True):
             axis.plot(np.linspace(0, 1, len(loss)), loss, color="C3" if climbed else "0.7", lw=0.7)
         axis.set_yscale("log")
         axis.set_ylim(1e-4, 4)
@@ -165,30 +167,58 @@ def failure(curves: Curves) -> Figure:
     return figure
 
 
-FIGURES: dict[str, Callable[[Curves], Figure]] = {
-    figure.__name__: figure
-    for figure in (lemma_1, length, relaxation, feature_space, projective, machines, dynamics, swing_by, failure)
+# By room and toy: the figure, and the words under it.
+TOY_FIGURES: dict[str, dict[str, tuple[Callable[[Curves], Figure], str]]] = {
+    "theory": {
+        "lemma_1": (lemma_1, "Lemma 1 needs a background that factorises"),
+        "length": (length, "Local conditional scores learned from pairs draw up to nine objects"),
+        "relaxation": (relaxation, "The bound of Lemma 2, and the divergence it bounds"),
+        "feature_space": (feature_space, "Claim 2: how far noise and features are from commuting"),
+        "projective": (projective, "What sums of single-condition scores draw, by their background"),
+        "machines": (machines, "Score machines: averages over training images, never trained"),
+    },
+    "sim": {
+        "dynamics": (dynamics, "The entries of a two-layer linear network along its training"),
+        "swing_by": (swing_by, "The loss at the unseen combination over many starts"),
+        "failure": (failure, "The published step against gradient descent"),
+    },
 }
 
 
-def circles(rows: Sequence[Row]) -> Figure:
-    """Concept accuracies along the training, and the way of the unseen combination through (colour, size)."""
+def toy_figure(room: str, toy: str, folder: Path) -> Figure | None:
+    """Drawn from the curves kept in `folder`; None for a toy that has no figure, or was not measured there."""
+    path = folder / f"{toy}.npz"
+    if toy not in TOY_FIGURES[room] or not path.exists():
+        return None
+    figure, _ = TOY_FIGURES[room][toy]
+    return figure(read_arrays(path))
+
+
+def toy_figures(room: str, folder: Path) -> Iterator[tuple[Figure, str]]:
+    """All figures of a room whose curves are in `folder`, with the words under each."""
+    for toy, (_, words) in TOY_FIGURES[room].items():
+        if found := toy_figure(room, toy, folder):
+            yield found, words
+
+
+COMBINATIONS = {"red big": "C3", "red small": "C1", "blue big": "C0", "blue small": "black"}
+UNSEEN = "blue small"  # never trained on
+
+
+def circles_figure(rows: Sequence[Row]) -> Figure:
+    """Of one training: accuracies of both concepts, and the way of the unseen combination through (colour, size)."""
     figure, axes = panels("accuracy: colour", "accuracy: size", "the unseen combination: from light to dark")
-    names = {(0, 0): "red big", (0, 1): "red small", (1, 0): "blue big", (1, 1): "blue small (unseen)"}
-    colors = {(0, 0): "C3", (0, 1): "C1", (1, 0): "C0", (1, 1): "black"}
-    found: dict[tuple[int, int, str], list[tuple[float, ...]]] = {}
-    for row in sorted(rows, key=lambda row: row.setting["step"]):
-        point = tuple(float(x or 0) for x in (row.setting["step"], row.value, row.low, row.high))
-        found.setdefault((*row.setting["asked"], row.setting["concept"]), []).append(point)
-    for (blue, small, concept), points in found.items():
-        step, value, low, high = np.array(points).T
-        axis = axes[("colour", "size").index(concept)]
-        style, color = "o-" if blue and small else ".--", colors[blue, small]
-        axis.plot(step, value, style, label=names[blue, small], color=color)
-        axis.fill_between(step, low, high, alpha=0.12, color=color)
-    labelled(axes[0], "training step", "share of 32 draws")
+    ordered = sorted(where(rows, what="circles/accuracy"), key=lambda row: row.step or 0)
+    for axis, concept in zip(axes, ("colour", "size"), strict=False):
+        for combination, color in COMBINATIONS.items():
+            found = where(ordered, concept=concept, condition=combination)
+            step, value, low, high = np.array([(row.step, row.value, row.low, row.high) for row in found]).T
+            style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
+            axis.plot(step, value, style, label=combination + words, color=color)
+            axis.fill_between(step, low, high, alpha=0.12, color=color)
+    labelled(axes[0], "training step", "share of draws")
     labelled(axes[1], "training step", "", legend=False)  # the same, and the curves need the room
-    colour, size = (np.array(found[1, 1, concept])[:, 1] for concept in ("colour", "size"))
+    colour, size = ([row.value for row in where(ordered, concept=c, condition=UNSEEN)] for c in ("colour", "size"))
     axes[2].plot(colour, size, color="0.7")
     axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
     axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))

@@ -5,6 +5,7 @@ value [low, high]        95 % interval, by percentiles over resampled samples (E
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -62,7 +63,7 @@ def share(hits: int, n: int) -> Estimate:
     return Estimate(hits / n, float(low), float(high), n)
 
 
-def wilson(part: Float[np.ndarray, "..."] | float, n: int) -> tuple[np.ndarray, np.ndarray]:
+def wilson(part: Float[np.ndarray, "..."] | float, n: int) -> tuple[Any, Any]:
     """The 95 % score interval of a share of n (Wilson 1927)."""
     z = 1.959964
     part = np.asarray(part)
@@ -75,7 +76,9 @@ def spearman(
     a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"], resamples: int = 10_000, seed: int = 0
 ) -> Estimate:
     """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are left out."""
-    from scipy.stats import rankdata  # here, because it takes a second to load and few commands need it
+    from scipy.stats import (
+        rankdata,  # here, because it takes a second to load and few commands need it
+    )
 
     draws = np.random.default_rng(seed).integers(len(a), size=(resamples, len(a)))
     index = np.concatenate([np.arange(len(a))[None], draws])

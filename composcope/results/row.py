@@ -48,7 +48,7 @@ class Row:
     asked: str | None = None  # how conditions were chosen: "paper", "random", ...
     K: int | None = None  # conditions asked for
     max_K: int | None = None  # the most that were asked for, where the value is one over all K
-    tolerance: float | None = None  # a found object counts within this share of the image's side of its place
+    tolerance: float | None = None  # an object counts within this share of the image's side of its place; of a claim
     rule: str | None = None  # by which K_max is told: "paper" or "strict"
     steps: int | None = None  # of the sampler
     distance: float | None = None  # between asked places
@@ -93,7 +93,7 @@ class Row:
         return asdict(self)
 
 
-MEASURED = ("value", "low", "high", "n", "commit", "date")
+MEASURED = ("value", "low", "high", "n", "holds", "commit", "date")
 COORDINATES = tuple(field.name for field in fields(Row) if field.name not in MEASURED)
 
 

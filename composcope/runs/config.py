@@ -1,4 +1,5 @@
-"""What is trained: an experiment of the paper (its numbering in version 3) at the scale of a preset, one frozen Config.
+"""What is trained: an experiment of the paper (its numbering in version 3) at the scale of a
+preset, one frozen Config.
 
 The presets are one table, the expected result at the end of the row.
 """
@@ -7,33 +8,46 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
+
+import tyro
 
 from composcope.diffusion.train import Recipe
 from composcope.errors import InputError
 from composcope.files import read_json, write_text
 
+# Settings that may be left open, as the command line calls what may be given for them.
+Number: TypeAlias = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+Text: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="PATH")]
 
 # The most that makes sense of each: what is beyond it is a slip, or a file that is not ours.
-MOST = {"resolution": 4096, "grid_size": 512, "width": 8192, "blocks": 64, "head": 8192, "fold": 64, "emb": 1024}
+MOST = {
+    "resolution": 4096,
+    "grid_size": 512,
+    "width": 8192,
+    "blocks": 64,
+    "head": 8192,
+    "fold": 64,
+    "emb": 1024,
+}
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """The size of the images and of the network. `radius` is the k of patches of (2k + 1) cells (section E.3)."""
+    """The size of the images and of the network."""
 
-    resolution: int
-    grid_size: int
+    resolution: int  # pixels a side of an image
+    grid_size: int  # cells a side of the location grid
     width: int  # channels at the highest resolution
     mult: tuple[int, ...]  # channels of each level, in widths
-    blocks: int
+    blocks: int  # residual blocks of each level
     attention: tuple[int, ...]  # sides of the (folded) image at which blocks attend
     head: int = 64  # channels of an attention head
     fold: int = 1  # blocks of fold x fold pixels are channels to the network
-    radius: int = 2
+    radius: int = 2  # k of a local net's patches, (2k + 1) cells a side (section E.3)
     plane: bool = False  # the grid as an input plane beside the label embedding
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
-    emb: int | None = None  # channels of the embedding of noise level and label, in widths; None: the widest level's
+    emb: Number = None  # channels of the embedding, in widths; None: the widest level's
     smooth: bool = False  # labels that mean alike things begin with alike embeddings
     gate: bool = False  # the network also says where a pixel is flat ground (see Precond)
 
@@ -46,30 +60,34 @@ class Architecture:
         if len(self.positions) > 64 or not all(0 < wave < 1000 for wave in self.positions):
             raise InputError(f"positions = {self.positions}: at most 64 frequencies from 0 to 1000")
         if not 0 <= self.radius <= 4 * self.grid_size:
-            raise InputError(f"radius = {self.radius}: patches reach from 0 to four times the grid of {self.grid_size}")
+            raise InputError(
+                f"radius = {self.radius}: patches reach from 0 to 4 times {self.grid_size} cells"
+            )
 
 
 @dataclass(frozen=True)
 class Config:
     """All that a run depends on. Two runs of one Config end with the same weights."""
 
-    conditioner: str  # by its name in scenes/condition.py; "none" when nothing is asked
-    labels: Literal["all", "one", "random", "all_but_one"]
-    net: Literal["global", "local"]
+    conditioner: str  # grid, list, set, ..., none (nothing asked), or package.module:Class
+    labels: Literal["all", "one", "random", "all_but_one"]  # which objects of an image are labelled
+    net: Literal["global", "local"]  # the whole image at once, or cell by cell from patches
     architecture: Architecture
     recipe: Recipe
-    objects: tuple[int, int] = (1, 3)
-    jitter: bool = False  # of the camera and the lamps
+    objects: tuple[int, int] = (1, 3)  # fewest and most of a training image
+    jitter: bool = False  # whether camera and lamps move from scene to scene
     view: Literal["full", "square"] = "full"  # what of the official frame the images show
-    data: str | None = None  # images on disk in place of scenes drawn here
-    threads: int | None = None  # None: all there are
-    init: str | None = None  # the run whose weights this one begins with
+    data: Text = None  # images on disk in place of scenes drawn here
+    field: Text = None  # of their metadata that holds the conditions; None: the only one
+    words: tuple[str, ...] = ()  # of a vocabulary, as found in the metadata
+    threads: Number = None  # of this process; None: all there are
+    init: Text = None  # the run whose weights this one begins with
 
     def __post_init__(self) -> None:
         if self.threads is not None and not 1 <= self.threads <= 4096:
             raise InputError(f"threads = {self.threads}: a training has from 1 to 4096")
         if not 0 <= self.objects[0] <= self.objects[1] <= 100:
-            raise InputError(f"objects = {self.objects}: fewest and most, from 0 to 100")
+            raise InputError(f"objects = {self.objects}: objects are a range in 0 to 100")
 
     def save(self, path: Path) -> None:
         write_text(path, self.json() + "\n")
@@ -84,7 +102,11 @@ class Config:
 
 #               conditioner labels net
 EXPERIMENTS = {
-    "exp1": ("grid", "all", "global"),  # length-generalizes (the paper: to 7 objects, trained on 1-3)
+    "exp1": (
+        "grid",
+        "all",
+        "global",
+    ),  # length-generalizes (the paper: to 7 objects, trained on 1-3)
     "exp2": ("grid", "one", "global"),  # does not
     "exp3": ("list", "all", "global"),  # does not
     "exp3s": ("set", "all", "global"),  # the list with one map for all slots: not in the paper
@@ -95,48 +117,83 @@ EXPERIMENTS = {
 }
 
 WAVES: dict[str, Any] = dict(positions=(0.5, 1.0, 2.0, 4.0), emb=6, gate=True)
-# The laptop's networks have 0.8 M (global) and 0.5 M weights. On its grid of 10 the paper's places are cell centres;
-# with an embedding of fewer channels than the grid has cells, exp1 composed less far (LOG.md).
-# fmt: off
+# The laptop's networks have 0.8 M (global) and 0.5 M weights. On its grid of 10 the paper's places
+# are cell centres; with an embedding of fewer channels than the grid has cells, exp1 composed less
+# far (LOG.md). fmt: off
 ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
-    ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
-    ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),      16, 2, 1),
-    ("laptop", "global"): Architecture( 64, 16,  64, (1, 1),       1, (8,),    64, 4, 2, smooth=True, **WAVES),
-    ("laptop", "local"):  Architecture( 64, 16,  64, (1,),         3, (),      64, 4, 2, **WAVES),
-    ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8), 64, 1, 2),
-    ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5), 64, 1, 2),  # patches of 20 pixels
-    ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16),64, 1, 2),  # EDM2's XS: 124 M weights
-    ("paper",  "local"):  Architecture(128, 16, 128, (1, 2, 3, 4), 3, (10, 5), 64, 1, 2),  # patches of 40 pixels
+    ("smoke", "global"): Architecture(16, 4, 8, (1, 2), 1, (), 16, 2, 1),
+    ("smoke", "local"): Architecture(16, 4, 8, (1, 2), 1, (), 16, 2, 1),
+    ("laptop", "global"): Architecture(64, 16, 64, (1, 1), 1, (8,), 64, 4, 2, smooth=True, **WAVES),
+    ("laptop", "local"): Architecture(64, 16, 64, (1,), 3, (), 64, 4, 2, **WAVES),
+    ("small", "global"): Architecture(64, 16, 96, (1, 2, 3), 2, (16, 8), 64, 1, 2),
+    ("small", "local"): Architecture(
+        64, 16, 96, (1, 2, 3), 2, (10, 5), 64, 1, 2
+    ),  # patches of 20 pixels
+    ("paper", "global"): Architecture(
+        128, 16, 128, (1, 2, 3, 4), 3, (32, 16), 64, 1, 2
+    ),  # EDM2's XS: 124 M weights
+    ("paper", "local"): Architecture(
+        128, 16, 128, (1, 2, 3, 4), 3, (10, 5), 64, 1, 2
+    ),  # patches of 40 pixels
 }
-GPU: dict[str, Any] = dict(bf16=True, channels_last=True, compile=True,  # not run here
-                           log_every=50, checkpoint_every=1000, sheet_every=5000, average_every=2000)
+GPU: dict[str, Any] = dict(
+    bf16=True,
+    channels_last=True,
+    compile=True,  # not run here
+    log_every=50,
+    checkpoint_every=1000,
+    sheet_every=5000,
+    average_every=2000,
+)
 TEST: dict[str, Any] = dict(log_every=5, checkpoint_every=10, sheet_every=50, average_every=10)
-CPU: dict[str, Any] = dict(log_every=100, checkpoint_every=500, sheet_every=2000, average_every=1000)
+CPU: dict[str, Any] = dict(
+    log_every=100, checkpoint_every=500, sheet_every=2000, average_every=1000
+)
 CELLS = CPU | dict(sheet_every=6000)  # a sheet cell by cell takes as long as 1,500 steps
-RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std            expected
-    ("smoke",  "global"): Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
-    ("smoke",  "local"):  Recipe(     1_600,   16, 8e-3,    160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(   256_000,   16, 1e-2,  1_600,    8_000,  0.5, 1.4, "muon", **CPU),
-    ("laptop", "local"):  Recipe(   256_000,   16, 1e-2,  1_600,    8_000,  0.5, 1.4, "muon", **CELLS),
-    ("small",  "global"): Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7
-    ("small",  "local"):  Recipe(  16 << 20,  256, 1e-2,  1 << 20, 8 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9
-    ("paper",  "global"): Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp1 to K = 7 (v3)
-    ("paper",  "local"):  Recipe( 128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU),  # exp2l to K = 9 (v3)
+RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std    expected
+    ("smoke", "global"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),  # blobs: for tests
+    ("smoke", "local"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),
+    ("laptop", "global"): Recipe(256_000, 16, 1e-2, 1_600, 8_000, 0.5, 1.4, "muon", **CPU),
+    ("laptop", "local"): Recipe(256_000, 16, 1e-2, 1_600, 8_000, 0.5, 1.4, "muon", **CELLS),
+    ("small", "global"): Recipe(
+        16 << 20, 256, 1e-2, 1 << 20, 8 << 20, 0.0, 1.6, **GPU
+    ),  # exp1 to K = 7
+    ("small", "local"): Recipe(
+        16 << 20, 256, 1e-2, 1 << 20, 8 << 20, 0.0, 1.6, **GPU
+    ),  # exp2l to K = 9
+    ("paper", "global"): Recipe(
+        128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU
+    ),  # exp1 to K = 7 (v3)
+    ("paper", "local"): Recipe(
+        128 << 20, 2048, 1e-2, 10 << 20, 70 << 20, 0.0, 1.6, **GPU
+    ),  # exp2l to K = 9 (v3)
 }
 # fmt: on
 JITTERED = ("small", "paper")  # camera and lamps move from scene to scene, as in CLEVR
-VIEW: dict[str, Literal["full", "square"]] = {"laptop": "square"}  # elsewhere the full frame, squeezed as in the paper
-THREADS = {"smoke": 1, "laptop": 1}  # two runs side by side make better use of two cores than one run on both
+VIEW: dict[str, Literal["full", "square"]] = {
+    "laptop": "square"
+}  # elsewhere the full frame, squeezed as in the paper
+THREADS = {
+    "smoke": 1,
+    "laptop": 1,
+}  # two runs side by side make better use of two cores than one run on both
 
 
-def configure(experiment: str, preset: str = "laptop", changes: Mapping[str, Any] | None = None) -> Config:
-    """The Config of an experiment at a preset's scale; `changes` name fields of Config, Architecture or Recipe."""
+def configure(
+    experiment: str, preset: str = "laptop", changes: Mapping[str, Any] | None = None
+) -> Config:
+    """The Config of an experiment at a preset's scale; `changes` name fields of Config,
+    Architecture or Recipe."""
     names = list(dict.fromkeys(name for name, _ in RECIPES))
     if experiment not in EXPERIMENTS:
-        raise InputError(f"there is no experiment {experiment!r}; the experiments are {', '.join(EXPERIMENTS)}")
+        raise InputError(
+            f"there is no experiment {experiment!r}; the experiments are {', '.join(EXPERIMENTS)}"
+        )
     if preset not in names:
         raise InputError(f"there is no preset {preset!r}; the presets are {', '.join(names)}")
-    parts: dict[str, Any] = dict(zip(("conditioner", "labels", "net"), EXPERIMENTS[experiment], strict=True))
+    parts: dict[str, Any] = dict(
+        zip(("conditioner", "labels", "net"), EXPERIMENTS[experiment], strict=True)
+    )
     changes = dict(changes or {})
     parts |= {name: changes.pop(name) for name in parts if name in changes}
     scale = preset, parts["net"]
@@ -165,15 +222,18 @@ def changed(config: Config, name: str, value: Any) -> Config:
 
 
 def difference(a: Config, b: Config) -> str | None:
-    """The first field in which two configurations differ, with both values; None when they are the same."""
-    for name, one in flat(asdict(a)).items():
-        other = flat(asdict(b))[name]
-        if one != other:
-            return f"{name} = {one} there, {other} asked for"
+    """The first setting in which two configurations differ, with both values; None when they are
+    the same."""
+    others = flat(b)
+    for name, value in flat(a).items():
+        if value != others[name]:
+            return f"{name} = {value} there, {others[name]} asked for"
     return None
 
 
-def flat(said: dict) -> dict:
-    return {
-        k: v for name, value in said.items() for k, v in (value if isinstance(value, dict) else {name: value}).items()
-    }
+def flat(config: Config) -> dict[str, Any]:
+    """All settings by name, those of the network and the training among them."""
+    settings = asdict(config)
+    network = settings.pop("architecture")
+    training = settings.pop("recipe")
+    return settings | network | training

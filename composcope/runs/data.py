@@ -1,4 +1,4 @@
-"""What a run is trained on: (position, count) -> Examples in the model's x, from scenes or from images on disk."""
+"""What a run is trained on: (position, count) -> Examples in the model's x."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float
-from PIL import Image
 from torch import Tensor
 
 from composcope.arrays import read_npz
@@ -20,40 +19,64 @@ from composcope.nets.local_unet import LocalUNet
 from composcope.pictures import read_picture
 from composcope.runs.config import Config
 from composcope.runs.model import Model, conditioner_of
+from composcope.scenes import sources
 from composcope.scenes.dataset import Folder, Stream
 from composcope.scenes.rules import Rules
 
 MEASURED = 2048  # images from which the pixel constants are measured
 
-Images = Callable[[int, int], tuple[Float[Tensor, "n 3 height width"], Float[Tensor, "n features"] | None]]
+Image = Float[Tensor, "n 3 height width"]
+Images = Callable[[int, int], tuple[Image, Float[Tensor, "n features"] | None]]
+
+
+def complete(config: Config) -> Config:
+    """The configuration with the words of its vocabulary, so that the run explains itself."""
+    if config.conditioner != "vocabulary" or config.words:
+        return config
+    if not config.data:
+        raise InputError("a vocabulary is made from the metadata of images: give --data")
+    return replace(config, words=sources.words(config.data, config.field))
 
 
 def images_of(config: Config) -> Images:
-    """(position, count) -> images in [-1, 1] and cond: of scenes drawn here, of CLEVR on disk, or of any pictures."""
-    side, seed, conditioner = config.architecture.resolution, config.recipe.seed, conditioner_of(config)
+    """(position, count) -> images in [-1, 1] and cond: scenes drawn here, or images on disk."""
+    side = config.architecture.resolution
+    seed = config.recipe.seed
+    conditioner = conditioner_of(config)
     if conditioner is None:
         if not config.data:
-            raise InputError("a model of images without conditions needs --data, an .npz or a folder of pictures")
+            raise InputError(
+                "a model of images without conditions needs --data, an .npz or a folder of pictures"
+            )
         return Stored(Path(config.data), side, seed)
+    if config.data:
+        path = config.data
+        data = Folder(path, side, conditioner, config.labels, seed, config.view, config.field)
+        return batches(data)
     rules = Rules(objects=config.objects, view=config.view)
     if not config.jitter:
         rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)
-    drawn = Stream(rules, side, conditioner, config.labels, seed)
-    scenes = Folder(config.data, side, conditioner, config.labels, seed, config.view) if config.data else drawn
+    return batches(Stream(rules, side, conditioner, config.labels, seed))
 
+
+def batches(data: Folder | Stream) -> Images:
     def images(start: int, count: int) -> tuple[Tensor, Tensor]:
-        batch = scenes.batch(start, count)
+        batch = data.batch(start, count)
         return batch.images, batch.cond
 
     return images
 
 
 class Stored:
-    """Images of an .npz (key `images`, uint8 [n, h, w, 3]) or a folder of pictures, in a new order each time round."""
+    """Images in memory, in a new order each time round.
+
+    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any of the
+    layouts of scenes/sources.py, of which the conditions are left alone.
+    """
 
     def __init__(self, path: Path, side: int, seed: int):
         self.seed = seed
-        pictures = [resized(picture, side) for picture in read(path)]
+        pictures = [sources.resized(picture, (side, side)) for picture in read(path)]
         if not pictures:
             raise InputError(f"{path} holds no images")
         self.images = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
@@ -69,22 +92,22 @@ class Stored:
 
 
 def read(path: Path) -> list[np.ndarray]:
+    if path.is_dir() and sources.is_data(path):
+        return [sources.read_item(item) for item in sources.items(path)]
     if path.is_dir():
-        files = sorted(f for f in path.iterdir() if f.suffix.lower() in (".png", ".jpg", ".jpeg"))
+        files = sorted(f for f in path.iterdir() if f.suffix.lower() in sources.SUFFIXES)
         return [read_picture(file) for file in files]
     try:
         images = read_npz(path, "images")["images"]
     except InputError as error:
-        raise InputError(f"{path} is neither a folder of pictures nor an .npz with `images` ({error})") from None
+        raise InputError(
+            f"{path} is neither a folder of pictures nor an .npz with `images` ({error})"
+        ) from None
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        raise InputError(f"the images of {path} are {images.dtype} {list(images.shape)}, not uint8 [n, h, w, 3]")
+        raise InputError(
+            f"the images of {path} are {images.dtype} {list(images.shape)}, not uint8 [n, h, w, 3]"
+        )
     return list(images)
-
-
-def resized(picture: np.ndarray, side: int) -> np.ndarray:
-    if picture.shape[:2] == (side, side):
-        return picture
-    return np.asarray(Image.fromarray(picture).resize((side, side), Image.Resampling.BOX))
 
 
 def measured(config: Config, images: Images) -> tuple[Pixels, float]:
@@ -95,8 +118,10 @@ def measured(config: Config, images: Images) -> tuple[Pixels, float]:
 
 
 def examples_of(model: Model, images: Images) -> Make:
-    """A global model sees whole images; a local one two patches of each, positive and negative (section E.3)."""
-    net, seed = model.denoiser.net, model.config.recipe.seed
+    """A global model sees whole images; a local one two patches of each, one with a condition and
+    one without (section E.3)."""
+    net = model.denoiser.net
+    seed = model.config.recipe.seed
 
     def make(start: int, count: int) -> Examples:
         shown, cond = images(start, count)

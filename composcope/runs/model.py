@@ -1,6 +1,8 @@
-"""What was trained: a Denoiser with all that is needed to use it, rebuilt from its run folder; loading runs no code.
+"""What was trained: a Denoiser with all that is needed to use it, rebuilt from its run folder;
+loading runs no code.
 
-model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    model.pixels: images <-> x
+model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    model.pixels: images
+<-> x
 """
 
 import hashlib
@@ -23,32 +25,42 @@ from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
-from composcope.scenes.condition import CONDITIONERS, LocationGrid, LocationList, SumOfParts
+from composcope.scenes.condition import (
+    CONDITIONERS,
+    LocationGrid,
+    LocationList,
+    SumOfParts,
+    conditioner_named,
+    outside,
+)
 from composcope.tensors import first_line, read_tensors
 
 SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
-    """The conditioner by its name; None when nothing is asked of the images."""
-    if config.conditioner == "none":
-        return None
-    if config.conditioner not in CONDITIONERS:
-        names = ", ".join([*CONDITIONERS, "none"])
-        raise InputError(f"there is no conditioner {config.conditioner!r}; the conditioners are {names}")
-    return CONDITIONERS[config.conditioner](config.architecture.grid_size)
+    """The conditioner of a run; None when nothing is asked of the images."""
+    return conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
 
 
 class Model(nn.Module):
-    """The Denoiser of a run. Its weights are the network's and the uncertainty's; the pixel constants are buffers."""
+    """The Denoiser of a run. Its weights are the network's and the uncertainty's; the pixel
+    constants are buffers."""
 
-    def __init__(self, config: Config, pixels: Pixels, sigma_data: float = 0.5):
+    def __init__(
+        self,
+        config: Config,
+        pixels: Pixels,
+        sigma_data: float = 0.5,
+        conditioner: SumOfParts | None = None,
+    ):
         super().__init__()
         self.config = config
-        self.conditioner = conditioner_of(config)
+        self.conditioner = conditioner or conditioner_of(config)
         self.pixels = pixels
         self.name = "model"  # its folder's, when it is loaded
         self.snapshot = "final"
+        self.view = config.view  # what of the official frame its pictures show
         self.resolution = config.architecture.resolution
         self.shape = (3, self.resolution, self.resolution)
         # The first weights are a function of the seed, whatever was drawn before.
@@ -60,6 +72,10 @@ class Model(nn.Module):
             self.denoiser = Precond(net, UncertaintyHead(), sigma_data, config.architecture.gate)
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
+        if not isinstance(sigma, Tensor) or sigma.shape != x.shape[:1]:
+            raise InputError(
+                f"sigma is a tensor of {len(x)} noise levels, one an image, not {repr(sigma)[:60]}"
+            )
         return self.denoiser(x, sigma, cond)
 
     @property
@@ -80,7 +96,8 @@ class Model(nn.Module):
 
     @property
     def fingerprint(self) -> str:
-        """Eight characters that change with the weights, so that what is measured of others is never taken for this."""
+        """Eight characters that change with the weights, so that what is measured of others is
+        never taken for this."""
         digest = hashlib.sha256()
         for name, value in self.state_dict().items():
             digest.update(name.encode() + value.cpu().numpy().tobytes())
@@ -88,9 +105,11 @@ class Model(nn.Module):
 
 
 def smooth_labels(net: UNet, conditioner: SumOfParts | None) -> None:
-    """First label weights that are alike for features that mean alike things: random maps of their likeness.
+    """First label weights that are alike for features that mean alike things: random maps of their
+    likeness.
 
-    A cell of the grid holds an object in one image of a hundred; with weights of its own it learns from these alone.
+    A cell of the grid holds an object in one image of a hundred; with weights of its own it learns
+    from these alone.
     """
     likeness = conditioner.likeness() if conditioner else None
     if likeness is None or net.emb_label is None:
@@ -106,11 +125,14 @@ def network(config: Config, conditioner: Any) -> nn.Module:
     a, features = config.architecture, conditioner.features if conditioner else 0
     if config.net == "local" and not isinstance(conditioner, LocationGrid | LocationList):
         raise InputError(
-            f"a patch-local net needs locations, and {config.conditioner!r} has none; take grid, list or packed"
+            f"a patch-local net needs locations, and {config.conditioner!r} has none; "
+            "take grid, list or packed"
         )
     slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
     entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
-    patches = Patches(a.resolution, a.grid_size, a.radius, *entry) if config.net == "local" else None
+    patches = (
+        Patches(a.resolution, a.grid_size, a.radius, *entry) if config.net == "local" else None
+    )
     unet = UNet(
         resolution=patches.side if patches else a.resolution,
         features=patches.features if patches else features,
@@ -120,7 +142,9 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         num_blocks=a.blocks,
         attn_resolutions=a.attention,
         channels_per_head=a.head,
-        clip_act=256 if config.recipe.bf16 else None,  # a guard of low precision; in float32 it only costs time
+        clip_act=256
+        if config.recipe.bf16
+        else None,  # a guard of low precision; in float32 it only costs time
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
@@ -130,18 +154,36 @@ def network(config: Config, conditioner: Any) -> nn.Module:
     return LocalUNet(unet, patches) if patches else unet
 
 
-def load(run: str | Path, snapshot: str = "final", device: str = "cpu") -> Model:
-    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final."""
+def load(
+    run: str | Path,
+    snapshot: str = "final",
+    device: str = "cpu",
+    conditioner: str | type[SumOfParts] | None = None,
+) -> Model:
+    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final.
+
+    conditioner: of a run that was trained with one from outside: its class, or
+    "package.module:Class", which is imported. Nothing is ever imported because a file names it.
+    """
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
     if not path.exists():
-        raise InputError(f"{folder} has no {path.name}: the run has not come so far; train it on with the same command")
+        if folder.parent == SHIPPED:
+            raise InputError(
+                f"{run} as it ships has no {snapshot} snapshot, only its final weights"
+            )
+        raise InputError(
+            f"{folder} has no {path.name}: the run has not come so far; "
+            "train it on with the same command"
+        )
     config = Config.load(folder / "config.json")
     tensors = read_tensors(path, finite=True)
     try:
-        model = restored(config, tensors).to(device)
+        model = restored(config, tensors, conditioner).to(device)
     except (RuntimeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} does not hold the weights of this run ({first_line(error)})") from None
+        raise InputError(
+            f"{path} does not hold the weights of this run ({first_line(error)})"
+        ) from None
     model.name = folder.resolve().name
     model.snapshot = snapshot
     return model
@@ -154,7 +196,9 @@ def usable(device: str) -> str:
     except RuntimeError:
         kind = ""
     if kind not in ("cpu", "cuda", "mps"):
-        raise InputError(f"--device: there is no device {device!r} to compute on; cpu and cuda are devices")
+        raise InputError(
+            f"--device: there is no device {device!r} to compute on; cpu and cuda are devices"
+        )
     if kind == "cuda" and not torch.cuda.is_available():
         raise InputError(f"--device {device}: this machine has no GPU that torch can use")
     if kind == "cuda" and (torch.device(device).index or 0) >= torch.cuda.device_count():
@@ -163,19 +207,41 @@ def usable(device: str) -> str:
 
 
 def own_device() -> str:
-    """The GPU of this process among those that torchrun started on its machine; the CPU where there is none."""
+    """The GPU of this process among those that torchrun started on its machine; the CPU where there
+    is none.
+    """
     return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
 
 
 def weights_path(folder: Path, snapshot: str) -> Path:
     if snapshot not in SNAPSHOTS:
-        raise InputError(f"there is no snapshot {snapshot!r}; the snapshots are {', '.join(SNAPSHOTS)}")
-    return folder / (f"snapshots/{snapshot}.safetensors" if snapshot in ("early", "middle") else "model.safetensors")
+        raise InputError(
+            f"there is no snapshot {snapshot!r}; the snapshots are {', '.join(SNAPSHOTS)}"
+        )
+    return folder / (
+        f"snapshots/{snapshot}.safetensors"
+        if snapshot in ("early", "middle")
+        else "model.safetensors"
+    )
 
 
-def restored(config: Config, tensors: Mapping[str, Tensor]) -> Model:
-    full = {name: tensor.float() for name, tensor in tensors.items()}  # shipped models are kept in half precision
-    model = Model(config, Pixels(full["pixels.centre"], float(full["pixels.scale"])))
+def named_conditioner(given: str | type[SumOfParts] | None, grid_size: int) -> SumOfParts | None:
+    """The conditioner that a caller has named."""
+    if isinstance(given, str):
+        outside(given)
+        return CONDITIONERS[given](grid_size)
+    return given.made(grid_size) if given else None
+
+
+def restored(
+    config: Config, tensors: Mapping[str, Tensor], conditioner: str | type[SumOfParts] | None = None
+) -> Model:
+    full = {
+        name: tensor.float() for name, tensor in tensors.items()
+    }  # shipped models are kept in half precision
+    pixels = Pixels(full["pixels.centre"], float(full["pixels.scale"]))
+    own = named_conditioner(conditioner, config.architecture.grid_size)
+    model = Model(config, pixels, conditioner=own)
     model.load_state_dict(full)
     return model.eval().requires_grad_(False)
 
@@ -190,7 +256,12 @@ def find(run: str | Path) -> Path:
     for folder in (Path(run), SHIPPED / str(run)):
         if (folder / "config.json").is_file():
             return folder
+    if "://" in str(run):
+        raise InputError(
+            f"{run} is an address; a run is loaded from a folder on this machine: fetch it first"
+        )
     names = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
     raise InputError(
-        f"there is no run {str(run)!r}; it is a run folder or one of {', '.join(names) or '(none shipped)'}"
+        f"there is no run {str(run)!r}; it is a run folder or one of "
+        f"{', '.join(names) or '(none shipped)'}"
     )

@@ -1,7 +1,9 @@
-"""A Config and a folder make a run; the same again goes on from where it stopped, and a finished run is left alone.
+"""A Config and a folder make a run; the same again goes on from where it stopped, and a finished
+run is left alone.
 
-folder: config.json, log.jsonl, model.safetensors (the averaged weights), pixels.safetensors (constants of the data),
-        snapshots/ averages/ checkpoints/ samples/ tensorboard/
+folder: config.json, log.jsonl, model.safetensors (the averaged weights),
+        pixels.safetensors (constants of the data), snapshots/ averages/ checkpoints/ samples/
+        tensorboard/
 """
 
 import os
@@ -24,7 +26,7 @@ from composcope.errors import InputError
 from composcope.files import clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, difference
-from composcope.runs.data import Images, examples_of, images_of, measured
+from composcope.runs.data import Images, complete, examples_of, images_of, measured
 from composcope.runs.model import SHIPPED, Model, find, load, own_device, usable, weights_path
 from composcope.runs.workers import rendered
 from composcope.tensors import read_tensors, save_tensors
@@ -32,7 +34,9 @@ from composcope.tensors import read_tensors, save_tensors
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
 SHEET_SEEDS = range(4)
 
-Sheet = Callable[[np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image]  # images, asked places, columns
+Sheet = Callable[
+    [np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image
+]  # images, asked places, columns
 
 
 def start(
@@ -44,9 +48,10 @@ def start(
 ) -> None:
     """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes.
 
-    `workers` processes render images ahead; None: as many as this process has cores to itself on a machine with GPUs,
-    and none elsewhere, where a thread does it.
+    `workers` processes render images ahead; None: as many as this process has cores to itself on a
+    machine with GPUs, and none elsewhere, where a thread does it.
     """
+    config = complete(config)
     folder = Path(folder)
     device = usable(device or own_device())
     if device.startswith("cuda"):
@@ -74,7 +79,10 @@ def start(
         # From here on it is a run: the constants, then the configuration that they belong to.
         if rank == 0:
             clear(folder)
-            save_tensors(folder / "pixels.safetensors", pixels.state_dict() | {"sigma_data": torch.tensor(sigma_data)})
+            save_tensors(
+                folder / "pixels.safetensors",
+                pixels.state_dict() | {"sigma_data": torch.tensor(sigma_data)},
+            )
             config.save(folder / "config.json")
 
         def keep(name: str, weights: Mapping[str, Tensor]) -> None:
@@ -103,17 +111,28 @@ def start(
 
 def own_cores() -> int:
     """The cores of this machine that are this process's, where torchrun started several."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return max(allowed // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
 def begin(model: Model, run: str) -> None:
-    """Give `model` the weights of another run, fixed frequencies included; what was measured of its data stays."""
-    own = {name for name in model.state_dict() if name.startswith("pixels.") or name.endswith(".sigma_data")}
+    """Give `model` the weights of another run, fixed frequencies included; what was measured of its
+    data stays.
+    """
+    own = {
+        name
+        for name in model.state_dict()
+        if name.startswith("pixels.") or name.endswith(".sigma_data")
+    }
     theirs = {name: tensor for name, tensor in load(run).state_dict().items() if name not in own}
     for name, tensor in model.state_dict().items():
         if name not in own and (name not in theirs or theirs[name].shape != tensor.shape):
-            raise InputError(f"--init: {run} has another network than this run ({name}); give it the same architecture")
+            raise InputError(
+                f"--init: {run} has another network than this run ({name}); "
+                "give it the same architecture"
+            )
     model.load_state_dict(theirs, strict=False)
 
 
@@ -129,19 +148,28 @@ def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, flo
         kept = read_tensors(path, finite=True)
         return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
     except (InputError, KeyError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged ({error}); remove it and it is measured again, the same") from None
+        raise InputError(
+            f"{path} is damaged ({error}); remove it and it is measured again, the same"
+        ) from None
 
 
 def is_finished(config: Config, folder: Path) -> bool:
-    """Whether the folder holds the model of this configuration; an InputError if it holds another run."""
+    """Whether the folder holds the model of this configuration; an InputError if it holds another
+    run.
+    """
     path = folder / "config.json"
-    others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {"pixels.safetensors"}
+    others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {
+        "pixels.safetensors"
+    }
     if others and not path.exists():
         raise InputError(
-            f"{folder} holds {min(others)} and no config.json: not a run; choose another folder with --out"
+            f"{folder} holds {min(others)} and no config.json: not a run; "
+            "choose another folder with --out"
         )
     if path.exists() and (differs := difference(Config.load(path), config)):
-        raise InputError(f"{folder} holds another run ({differs}); choose another folder with --out")
+        raise InputError(
+            f"{folder} holds another run ({differs}); choose another folder with --out"
+        )
     if not (folder / "model.safetensors").exists():
         return False
     print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)
@@ -149,24 +177,39 @@ def is_finished(config: Config, folder: Path) -> bool:
 
 
 def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: int = 16) -> Image:
-    """What the model draws with these weights: a row for each K of SHEET_K, always from the same seeds."""
+    """What the model draws with these weights: a row for each K of SHEET_K, always from the same
+    seeds.
+    """
     conditioner = model.conditioner
     rows: list[tuple] = [()] * len(SHEET_K) * len(SHEET_SEEDS)
     if conditioner:
-        rows = [one for K in SHEET_K for one in conditioner.ask(min(K, conditioner.most), len(SHEET_SEEDS))]
+        rows = [
+            one
+            for K in SHEET_K
+            for one in conditioner.ask(min(K, conditioner.most), len(SHEET_SEEDS))
+        ]
     cond = conditioner(rows) if conditioner else None
 
     def averaged(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
         return torch.func.functional_call(model, dict(weights), (x, sigma, cond))
 
     device = next(iter(weights.values())).device
-    x = sample(averaged, [*SHEET_SEEDS] * len(SHEET_K), model.shape, cond, noise_levels(steps), device=device)
+    x = sample(
+        averaged,
+        [*SHEET_SEEDS] * len(SHEET_K),
+        model.shape,
+        cond,
+        noise_levels(steps),
+        device=device,
+    )
     asked = rows if conditioner and conditioner.has_places else [()] * len(rows)
     return sheet(model.pixels.decode(x), asked, len(SHEET_SEEDS))
 
 
 def reaverage(run: str | Path, sigma_rel: float) -> Model:
-    """The finished model of a run with its weights averaged at another width, from the averages kept on the way."""
+    """The finished model of a run with its weights averaged at another width, from the averages
+    kept on the way.
+    """
     folder = find(run)
     config, model = Config.load(folder / "config.json"), load(folder)
     kept = []
@@ -177,12 +220,18 @@ def reaverage(run: str | Path, sigma_rel: float) -> Model:
             kept.append((Profile(int(path.stem), gamma_of(width)), weights))
     if not kept:
         raise InputError(f"{folder} has no averages to make another one from")
-    model.load_state_dict(reconstruct(kept, Profile(config.recipe.steps, gamma_of(sigma_rel))), strict=False)
+    model.load_state_dict(
+        reconstruct(kept, Profile(config.recipe.steps, gamma_of(sigma_rel))), strict=False
+    )
     return model
 
 
-def ship(run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200) -> Path:
-    """Add a run to the shipped models: its weights in half precision, its configuration, a short log."""
+def ship(
+    run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200
+) -> Path:
+    """Add a run to the shipped models: its weights in half precision, its configuration, a short
+    log.
+    """
     folder, target = find(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
     log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

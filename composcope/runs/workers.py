@@ -1,4 +1,6 @@
-"""Images rendered ahead by worker processes, so that a GPU need not wait for them: the same images in any number."""
+"""Images rendered ahead by worker processes, so that a GPU need not wait for them: the same images
+in any number.
+"""
 
 import multiprocessing
 import os
@@ -21,12 +23,16 @@ source: Images  # of a worker process
 
 @contextmanager
 def rendered(config: Config, images: Images, workers: int) -> Iterator[Images]:
-    """`images`, made by so many processes of one core each; by the caller's own threads for none."""
+    """`images`, made by so many processes of a core each; for none, by the caller's own threads."""
     if not workers:
         yield images
         return
-    context = multiprocessing.get_context("spawn")  # a forked child would inherit the threads' locks
-    with ProcessPoolExecutor(workers, context, initializer=begin, initargs=(config, os.getpid())) as pool:
+    context = multiprocessing.get_context(
+        "spawn"
+    )  # a forked child would inherit the threads' locks
+    with ProcessPoolExecutor(
+        workers, context, initializer=begin, initargs=(config, os.getpid())
+    ) as pool:
 
         def ahead(start: int, count: int) -> tuple[Tensor, Tensor | None]:
             shown, cond = pool.submit(work, start, count).result()

@@ -5,7 +5,10 @@ cond(C) = sum_k part(c_k),   cond(C_{-k}) = cond(C) - part(c_k)                 
 So leaving a condition out is a subtraction, and any subset can be made again from `cond` itself (`split`).
 """
 
+import importlib
 import math
+import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -111,6 +114,19 @@ class SumOfParts(ABC):
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
         """A scene that has what is asked, one object a condition, and nothing else; `rules` say all but the number."""
 
+    def condition(self, value: Any, where: str) -> Any:
+        """A condition from what someone wrote in a file of metadata, at `where`."""
+        return value
+
+    def written(self, values: Sequence, where: str) -> tuple:
+        """The condition set that someone wrote in a file; InputError says `where` it is wrong."""
+        conditions = tuple(self.condition(value, where) for value in values)
+        try:
+            self.parts(conditions, 0)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        return conditions
+
     def of(self, scene: Scene | Seen) -> tuple:
         """The condition set of all objects of a scene."""
         return tuple(self.read(o, place) for o, place in zip(scene.objects, scene.places, strict=True))
@@ -163,6 +179,11 @@ class Locations(SumOfParts):
     def read(self, thing: Thing, place: tuple[float, float]) -> tuple[float, float]:
         return place
 
+    def condition(self, value: Any, where: str) -> tuple:
+        if not isinstance(value, list) or not all(type(part) in (int, float) for part in value):
+            raise InputError(f"{where}: the location {value!r} is not [u, v], within 0 to 1")
+        return tuple(float(part) for part in value)
+
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
         """The paper's first K places, or those of a random scene of K small objects that obeys the rules."""
         if way == "paper":
@@ -200,6 +221,9 @@ class Names(SumOfParts):
         if unknown:
             raise InputError(f"there is no {self.noun} {unknown[0]!r}; the {self.noun}s are {', '.join(self.names)}")
         return one_hot(np.array([self.names.index(name) for name in condition_set], int), self.features)
+
+    def condition(self, value: Any, where: str) -> str:
+        return word(value, where)
 
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
         order = shuffled(len(self.names), key(UNSEEN + seed, index, LABELS_USE))
@@ -338,6 +362,43 @@ class ShapeCounts(Names):
         return replace(thing, shape=name)
 
 
+@dataclass(frozen=True)
+class Vocabulary(Names):
+    """Which words of a list belong to an image: classes, attributes, tags of one's own pictures.
+
+    A word that an image has twice counts twice. No scene can be made from words, and no object of a
+    scene is read as one: such models are drawn with and audited, not counted.
+    """
+
+    noun = "word"
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.names or len({*self.names}) < len(self.names):
+            raise InputError(
+                "a vocabulary is a list of different words; they are taken from the metadata of the "
+                "images that a run is trained on (--data)"
+            )
+
+    @property
+    def like(self) -> str:  # type: ignore[override]
+        return ", ".join(self.names[:2])
+
+    def parse(self, text: str) -> tuple:
+        """Words with commas between them, or with spaces if none of the vocabulary has one."""
+        spaces = "," in text or any(" " in name for name in self.names)
+        parts = text.split(",") if spaces else text.split()
+        words = tuple(part.strip() for part in parts if part.strip())
+        self.parts(words, 0)
+        return words
+
+    def read(self, thing: Thing, place: tuple[float, float]) -> str:
+        raise InputError("an object of a scene is not one of the words of a vocabulary")
+
+    def dress(self, thing: Object, name: str) -> Object:
+        raise InputError(f"no object can be made from the word {name!r}")
+
+
 # The conditioners of the project by the names that configurations and command lines use.
 CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
     "grid": LocationGrid.made,
@@ -347,6 +408,49 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
     "color": ColorCounts.made,
     "shape": ShapeCounts.made,
 }
+
+
+def outside(name: str) -> None:
+    """Add a conditioner from outside, "package.module:Class", to CONDITIONERS under this name.
+
+    It is imported because a user has named it: never call this with what a file says.
+    """
+    module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # where a user's own module is, as with `python -m`
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"there is no conditioner {name!r}, which is read as package.module:Class ({error})") from None
+    if not (isinstance(found, type) and issubclass(found, SumOfParts)):
+        raise InputError(f"{name} is no conditioner: not a subclass of composcope.scenes.condition.SumOfParts")
+    CONDITIONERS[name] = found.made
+
+
+def conditioner_named(
+    name: str, grid_size: int, words: tuple[str, ...] = ()
+) -> SumOfParts | None:
+    """A conditioner by its name; None when nothing is asked. `words` are those of a vocabulary."""
+    if name == "none":
+        return None
+    if name == "vocabulary":
+        return Vocabulary(words)
+    if name not in CONDITIONERS and ":" in name:
+        raise InputError(
+            f"the conditioner {name} comes from outside and is imported only when you name it: "
+            "load(..., conditioner=...) or --conditioner"
+        )
+    if name not in CONDITIONERS:
+        names = ", ".join([*CONDITIONERS, "vocabulary", "none"])
+        raise InputError(f"there is no conditioner {name!r}; the conditioners are {names}")
+    return CONDITIONERS[name](grid_size)
+
+
+def word(value: Any, where: str) -> str:
+    """A word of a file of metadata; classes that are numbers are words too."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+        raise InputError(f"{where}: {value!r} is not a word")
+    return str(value).strip()
 
 
 def checked(locations: Sequence) -> Float[np.ndarray, "conditions 2"]:

@@ -1,6 +1,7 @@
 """Scenes as files: PNGs with the official JSON, WebDataset shards, or Parquet shards.
 
-file k is a function of (job, k), and appears whole or not at all: so a job that was stopped makes what is missing
+file k is a function of (job, k), and appears whole or not at all: so a job that was stopped makes
+what is missing
 """
 
 import io
@@ -15,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 from PIL import Image
 
 from composcope import __version__, progress
@@ -47,7 +46,11 @@ class Job:
         if self.num < 1:
             raise InputError(f"the number of images is at least 1, not {self.num}")
         if self.format not in WRITERS:
-            raise InputError(f"there is no format {self.format!r}; the formats are {', '.join(WRITERS)}")
+            raise InputError(
+                f"there is no format {self.format!r}; the formats are {', '.join(WRITERS)}"
+            )
+        if self.format == "parquet":
+            parquet()
         shape_of(self.size)
 
 
@@ -66,7 +69,9 @@ Tick = Callable[[int], None]  # told how many more images are there
 def export(job: Job, out: str | Path) -> None:
     """Make the files of a job in the folder `out`, but for those that are there."""
     out, most = Path(out), job.rules.objects[1]
-    sample(job.seed, 0, replace(job.rules, objects=(most, most)))  # impossible rules are said before a file is made
+    sample(
+        job.seed, 0, replace(job.rules, objects=(most, most))
+    )  # impossible rules are said before a file is made
     with locked(out), progress.bar() as bar:
         claim(job, out)
         clear(out)
@@ -76,14 +81,19 @@ def export(job: Job, out: str | Path) -> None:
 
 def claim(job: Job, out: Path) -> None:
     """Say in job.json what the folder holds; a folder that holds anything else is left alone."""
-    said = json.dumps(asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}, indent=1)
+    said = json.dumps(
+        asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}, indent=1
+    )
     if (out / "job.json").exists():
         if (out / "job.json").read_text(encoding="utf-8") != said:
             raise InputError(
-                f"{out} holds other scenes (see {out / 'job.json'}); repeat that job or choose another folder"
+                f"{out} holds other scenes (see {out / 'job.json'}); repeat that job "
+                "or choose another folder"
             )
     elif any(file.name != ".lock" for file in out.iterdir()):
-        raise InputError(f"{out} is not empty and holds no scenes of this command; choose another folder")
+        raise InputError(
+            f"{out} is not empty and holds no scenes of this command; choose another folder"
+        )
     else:
         write_text(out / "job.json", said)
 
@@ -120,7 +130,9 @@ def encoded(image: np.ndarray) -> bytes:
 
 def write_clevr(job: Job, out: Path, tick: Tick) -> None:
     """images/*.png and, last, CLEVR_scenes.json."""
-    with ThreadPoolExecutor() as pool:  # a file is waited for until it is on the disk, so several at a time
+    with (
+        ThreadPoolExecutor() as pool
+    ):  # a file is waited for until it is on the disk, so several at a time
         at_once = chunk(job)
         for first in range(0, job.num, at_once):
             indices = range(first, min(first + at_once, job.num))
@@ -143,10 +155,17 @@ def write_image(folder: Path, example: Example) -> None:
 
 def scenes_json(job: Job) -> Iterator[str]:
     """The official file, a scene at a time: a million scenes do not fit in memory as JSON."""
-    yield json.dumps({"info": {"date": "", "version": "1.0", "split": "new", "license": ""}})[:-1] + ', "scenes": [\n'
+    yield (
+        json.dumps({"info": {"date": "", "version": "1.0", "split": "new", "license": ""}})[:-1]
+        + ', "scenes": [\n'
+    )
     for first in range(0, job.num, SHARD):
-        for index, scene in enumerate(drawn(job, range(first, min(first + SHARD, job.num))), start=first):
-            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + (",\n" if index < job.num - 1 else "\n]}\n")
+        for index, scene in enumerate(
+            drawn(job, range(first, min(first + SHARD, job.num))), start=first
+        ):
+            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + (
+                ",\n" if index < job.num - 1 else "\n]}\n"
+            )
 
 
 def write_shards(
@@ -164,35 +183,54 @@ def write_shards(
 
 
 def write_tar(of: Iterator[Example], file: Path) -> None:
-    """WebDataset: files that share a key are one example. Nothing in the bytes tells when or by whom they were made."""
+    """WebDataset: files that share a key are one example. Nothing in the bytes tells when or by
+    whom they were made.
+    """
     with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as tar:
         for example in of:
-            for suffix, content in (("png", example.png), ("json", json.dumps(example.struct).encode())):
+            for suffix, content in (
+                ("png", example.png),
+                ("json", json.dumps(example.struct).encode()),
+            ):
                 entry = tarfile.TarInfo(f"{example.index:08d}.{suffix}")
                 entry.size = len(content)
                 tar.addfile(entry, io.BytesIO(content))
 
 
 def write_parquet(of: Iterator[Example], file: Path) -> None:
-    """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene` (the JSON)."""
+    """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene`
+    (the JSON).
+    """
+    pyarrow = parquet()
     first = next(of)
-    with pyarrow.parquet.ParquetWriter(file, pyarrow.Table.from_pylist([row(first)]).schema, compression="none") as out:
+    schema = pyarrow.Table.from_pylist([row(first)]).schema
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="none") as out:
         rows = []
         size = 0
         for example in chain([first], of):
             rows.append(row(example))
             size += len(example.png)
             if size > BYTES:
-                out.write_table(pyarrow.Table.from_pylist(rows, out.schema))
+                out.write_table(pyarrow.Table.from_pylist(rows, schema))
                 rows = []
                 size = 0
         if rows:
-            out.write_table(pyarrow.Table.from_pylist(rows, out.schema))
+            out.write_table(pyarrow.Table.from_pylist(rows, schema))
 
 
 def row(example: Example) -> dict[str, Any]:
     image = {"bytes": example.png, "path": example.struct["image_filename"]}
     return {"index": example.index, "image": image, "scene": json.dumps(example.struct)}
+
+
+def parquet() -> Any:
+    """pyarrow, which reads and writes Parquet; it is large, and so an extra."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError("Parquet needs pyarrow: pip install 'composcope[parquet]'") from None
+    return pyarrow
 
 
 WRITERS: dict[str, Callable[[Job, Path, Tick], None]] = {

@@ -53,6 +53,8 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
 
 def render(scenes: Sequence[Scene], size: int | tuple[int, int] = 128) -> UInt8[np.ndarray, "n h w 3"]:
     """Images of the scenes; `size` is the side of a square or (width, height), which the view is squeezed to."""
+    if isinstance(scenes, Scene):
+        raise InputError("render takes a list of scenes; of a single one: render([scene])")
     width, height = shape_of(size)
     out = np.empty((len(scenes), height, width, 3), np.uint8)
     _render(*pack(scenes), *(2 * max(1, round(SAMPLES / side / 2)) for side in (width, height)), out)

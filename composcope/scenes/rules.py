@@ -44,6 +44,8 @@ class Rules:
     view: str = "full"  # of the official frame; in a `square` one all objects are wholly inside
 
     def __post_init__(self) -> None:
+        if np.shape(self.objects) != (2,):
+            raise InputError(f"objects are a range, fewest and most, such as (1, 3), not {self.objects!r}")
         low, high = self.objects
         if not 0 <= low <= high <= MOST:
             raise InputError(f"objects are a range within 0-{MOST}, not {low}-{high}")

@@ -1,10 +1,12 @@
-"""A graph of commands, each done once: train -> evaluate -> locality -> features, two at a time or by SLURM.
+"""A graph of commands, each done once: train -> evaluate -> locality -> features, two at a time or
+by SLURM.
 
     ready = {node not done : all that it needs is done}
 
-A node is a `composcope` command; it is done when its marker exists, which is written after the command ended well.
-Stopped at any moment, the same call goes on: done nodes are skipped and the commands themselves resume. Commands that
-run here end with the process that started them; those of SLURM (study/slurm.py) go on without it.
+A node is a `composcope` command; it is done when its marker exists, which is written after the
+command ended well. Stopped at any moment, the same call goes on: done nodes are skipped and the
+commands themselves resume. Commands that run here end with the process that started them; those of
+SLURM (study/slurm.py) go on without it.
 """
 
 import json
@@ -28,7 +30,9 @@ from composcope.progress import live
 
 @dataclass(frozen=True)
 class Node:
-    """One command of the study. `minutes` is what it is expected to take on one core (or one GPU for large presets)."""
+    """One command of the study. `minutes` is what it is expected to take on one core (or one GPU
+    for large presets).
+    """
 
     name: str
     command: tuple[str, ...]
@@ -68,8 +72,8 @@ class LocalJob:
         self.process.terminate()
 
 
-# What a started process does first, where there is prctl (Linux): it asks for a SIGTERM (15) when its parent ends, in
-# whatever way, and makes sure that this has not happened yet.
+# What a started process does first, where there is prctl (Linux): it asks for a SIGTERM (15) when
+# its parent ends, in whatever way, and makes sure that this has not happened yet.
 CHILD = """
 import ctypes, os, sys
 parent, *command = sys.argv[1:]
@@ -90,29 +94,29 @@ def start_local(node: Node, log: Path, keep_open: tuple[int, ...] = ()) -> Job:
     with open(log, "ab") as out:
         return LocalJob(
             subprocess.Popen(
-                first + command, stdout=out, stderr=out, env={**os.environ, **threads}, pass_fds=keep_open
+                first + command,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, **threads},
+                pass_fds=keep_open,
             )
         )
 
 
-def run_command(command: Sequence[str], log: str | Path) -> None:
-    """One `composcope` command, its output at the end of a log; an InputError if it does not end well."""
-    job = start_local(Node("", tuple(command)), Path(log))
-    assert isinstance(job, LocalJob)
-    if code := job.process.wait():
-        raise InputError(f"composcope {' '.join(command)} ended with {code}: see {log}")
-
-
 @contextmanager
 def driver(folder: Path) -> Iterator[IO]:
-    """The lock of the one process that drives the study of a folder; the processes it starts hold it too.
+    """The lock of the one process that drives the study of a folder; the processes it starts hold
+    it too.
 
     Whoever comes after a driver that was killed waits until what it had started has ended.
     """
     path = folder / ".lock"
     with folder_for(folder), held(path, wait=False) as free:
         if free is None and driver_lives(path):
-            raise InputError(f"{folder} is in use by another `composcope reproduce`; wait for it or choose another --out")
+            raise InputError(
+                f"{folder} is in use by another `composcope reproduce`; "
+                "wait for it or choose another --out"
+            )
         if free is not None:
             yield signed(free)
             return
@@ -139,12 +143,16 @@ def driver_lives(path: Path) -> bool:
 
 
 class Study:
-    """The nodes, the folder they leave their marks in, and what is known of each: waiting, running, done, failed."""
+    """The nodes, the folder they leave their marks in, and what is known of each: waiting, running,
+    done, failed.
+    """
 
     def __init__(self, nodes: Sequence[Node], folder: str | Path) -> None:
         self.nodes = {node.name: node for node in nodes}
         self.folder = Path(folder)
-        self.running: dict[str, tuple[Job | None, float]] = {}  # since when; without a Job, SLURM has it
+        self.running: dict[
+            str, tuple[Job | None, float]
+        ] = {}  # since when; without a Job, SLURM has it
         self.failed: set[str] = set()
         unknown = {need for node in nodes for need in node.needs} - set(self.nodes)
         if unknown:
@@ -157,7 +165,9 @@ class Study:
         return self.folder / "logs" / f"{name}.log"
 
     def done(self, name: str) -> Done | None:
-        """What was noted when this very command was done; of another command under its name, nothing."""
+        """What was noted when this very command was done; of another command under its name,
+        nothing.
+        """
         marker = self.marker(name)
         noted = read_json(marker, Done) if marker.exists() else None
         return noted if noted and noted.command == self.nodes[name].command else None
@@ -170,7 +180,9 @@ class Study:
             return "done"
         if name in self.running:
             return "running"
-        lost = name in self.failed or any(self.state(need) == "failed" for need in self.nodes[name].needs)
+        lost = name in self.failed or any(
+            self.state(need) == "failed" for need in self.nodes[name].needs
+        )
         return "failed" if lost else "waiting"
 
     def ready(self) -> list[Node]:
@@ -181,11 +193,15 @@ class Study:
     def minutes_of(self, name: str) -> float:
         """What is left of one node."""
         if name in self.running:
-            return max(self.nodes[name].minutes - (time.monotonic() - self.running[name][1]) / 60, 0.0)
+            return max(
+                self.nodes[name].minutes - (time.monotonic() - self.running[name][1]) / 60, 0.0
+            )
         return self.nodes[name].minutes if self.state(name) == "waiting" else 0.0
 
     def minutes_left(self, jobs: int) -> float:
-        """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait for each other."""
+        """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait
+        for each other.
+        """
         left = {name: self.minutes_of(name) for name in self.nodes}
 
         def chain(name: str) -> float:
@@ -205,8 +221,12 @@ class Study:
             else:
                 self.failed.add(name)
 
-    def run(self, start: Callable[..., Job] = start_local, jobs: int = 2, pause: float = 0.5) -> list[str]:
-        """Do everything that is left; returns the names of the nodes that failed (or wait for one that did)."""
+    def run(
+        self, start: Callable[..., Job] = start_local, jobs: int = 2, pause: float = 0.5
+    ) -> list[str]:
+        """Do everything that is left; returns the names of the nodes that failed (or wait for one
+        that did).
+        """
         with driver(self.folder) as lock:
             try:
                 with live(self.table(jobs)) as shown:
@@ -231,7 +251,9 @@ class Study:
 
     def table(self, jobs: int) -> Table:
         """What is done and what is left, with the minutes each took or is expected to take."""
-        table = Table("node", "state", "minutes", title=f"about {self.minutes_left(jobs):.0f} minutes left")
+        table = Table(
+            "node", "state", "minutes", title=f"about {self.minutes_left(jobs):.0f} minutes left"
+        )
         colors = {"done": "green", "running": "cyan", "failed": "red", "waiting": "dim"}
         for name, node in self.nodes.items():
             state = self.state(name)

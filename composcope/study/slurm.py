@@ -1,10 +1,12 @@
-"""The study through SLURM: a job a node, their order kept by SLURM itself, so that nothing has to stay and watch.
+"""The study through SLURM: a job a node, their order kept by SLURM itself, so that nothing has to
+stay and watch.
 
     sbatch --job-name NAME --dependency afterok:NEEDS --requeue ... FOLDER/jobs/NODE.sh
 
-SLURM is asked which jobs there are, by their names: so the command may be stopped and started again at any moment, and
-finds its jobs. A job writes the marker of its node when the command has ended well. Before its time is up, or when it is
-preempted, the command saves a checkpoint; the job is queued again and goes on from there.
+SLURM is asked which jobs there are, by their names: so the command may be stopped and started again
+at any moment, and finds its jobs. A job writes the marker of its node when the command has ended
+well. Before its time is up, or when it is preempted, the command saves a checkpoint; the job is
+queued again and goes on from there.
 """
 
 import getpass
@@ -27,7 +29,9 @@ from composcope.progress import live
 from composcope.study.schedule import Done, Node, Study
 
 NOTICE = 120  # seconds before the end of its time in which a job saves what it has
-PATIENCE = 5  # looks after which an ended job without a marker has failed: a shared disk may be late
+PATIENCE = (
+    5  # looks after which an ended job without a marker has failed: a shared disk may be late
+)
 
 
 @dataclass(frozen=True)
@@ -97,16 +101,33 @@ def launch(order: Order) -> list[str]:
     plain = [sys.executable, "-m", "composcope", *order.command]
     if order.gpus <= 1 and order.nodes == 1:
         return plain
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(max(order.gpus, 1))]
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        str(max(order.gpus, 1)),
+    ]
     if order.nodes == 1:
         return [*torchrun, "--standalone", "-m", "composcope", *order.command]
-    # The first node of the job is where its processes meet, at a port that other jobs there do not use.
+    # The first node of the job is where its processes meet, at a port that other jobs there do not
+    # use.
     names = subprocess.run(
-        ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]], capture_output=True, text=True, check=True
+        ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     first = names.stdout.split()[0]
     port = 20_000 + int(os.environ["SLURM_JOB_ID"]) % 20_000
-    meeting = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"{first}:{port}", "--nnodes", str(order.nodes)]
+    meeting = [
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        f"{first}:{port}",
+        "--nnodes",
+        str(order.nodes),
+    ]
     return ["srun", "--kill-on-bad-exit=1", *torchrun, *meeting, "-m", "composcope", *order.command]
 
 
@@ -114,7 +135,9 @@ def launch(order: Order) -> list[str]:
 
 
 def work(path: Path) -> int:
-    """Do what an Order says; its exit code. Signals are handed on, and the notice of the end of time queues it again."""
+    """Do what an Order says; its exit code. Signals are handed on, and the notice of the end of
+    time queues it again.
+    """
     notices: list[int] = []
     process: subprocess.Popen | None = None
 
@@ -145,7 +168,10 @@ def work(path: Path) -> int:
 def ask(*words: str) -> str:
     """The answer of one of SLURM's commands; an InputError says what it did not like."""
     if shutil.which(words[0]) is None:
-        raise InputError(f"there is no SLURM here ({words[0]} is not found); run this on the cluster, or without --executor")
+        raise InputError(
+            f"there is no SLURM here ({words[0]} is not found); "
+            "run this on the cluster, or without --executor"
+        )
     answer = subprocess.run(words, capture_output=True, text=True)
     if answer.returncode:
         reason = " ".join(answer.stderr.split()) or f"exit code {answer.returncode}"
@@ -161,7 +187,9 @@ def job_name(study: Study, node: Node) -> str:
 
 def queue() -> dict[str, tuple[str, str]]:
     """The jobs of this user that have not ended: by name, number and state."""
-    lines = ask("squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%j|%i|%T").splitlines()
+    lines = ask(
+        "squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%j|%i|%T"
+    ).splitlines()
     found = (line.strip().split("|") for line in lines)
     return {name: (number, state) for name, number, state in found}
 
@@ -172,11 +200,23 @@ def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
     script = study.folder / "jobs" / f"{node.name}.sh"
     order = Order(node.command, str(study.marker(node.name).resolve()), gpus, nodes)
     write_text(script.with_suffix(".json"), json.dumps(asdict(order)))
-    here = [sys.executable, "-m", "composcope.study.slurm", str(script.with_suffix(".json").resolve())]
-    write_text(script, f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n")  # it listens once it runs
+    here = [
+        sys.executable,
+        "-m",
+        "composcope.study.slurm",
+        str(script.with_suffix(".json").resolve()),
+    ]
+    write_text(
+        script, f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n"
+    )  # it listens once it runs
     log = study.log(node.name).resolve()
     log.parent.mkdir(parents=True, exist_ok=True)
-    words = [f"--job-name={job_name(study, node)}", f"--output={log}", "--open-mode=append", "--parsable"]
+    words = [
+        f"--job-name={job_name(study, node)}",
+        f"--output={log}",
+        "--open-mode=append",
+        "--parsable",
+    ]
     words += ["--requeue", f"--signal=B:USR1@{NOTICE}", f"--comment={node.name}"]
     if needs:
         words += [f"--dependency=afterok:{':'.join(needs)}", "--kill-on-invalid-dep=yes"]
@@ -184,7 +224,9 @@ def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
 
 
 def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
-    """Jobs for all nodes that are neither done nor queued; the numbers of all that are queued now, by node."""
+    """Jobs for all nodes that are neither done nor queued; the numbers of all that are queued now,
+    by node.
+    """
     queued = queue()
     numbers: dict[str, str] = {}
     for node in study.nodes.values():  # a plan names what is needed before what needs it
@@ -199,7 +241,9 @@ def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
 
 
 def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
-    """Queue everything that is left and watch it; the names of the nodes that failed. May be left at any moment."""
+    """Queue everything that is left and watch it; the names of the nodes that failed. May be left
+    at any moment.
+    """
     waiting = set(submit_all(study, slurm))
     looks = dict.fromkeys(waiting, 0)
     at_once = len(study.nodes)
@@ -223,7 +267,9 @@ def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
                 shown.update(study.table(at_once))
                 time.sleep(pause)
     except KeyboardInterrupt:
-        raise Stopped("the jobs go on without this; the same command shows how far they are") from None
+        raise Stopped(
+            "the jobs go on without this; the same command shows how far they are"
+        ) from None
     return [name for name in study.nodes if study.state(name) == "failed"]
 
 

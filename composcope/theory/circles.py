@@ -5,20 +5,36 @@
 Read out exactly, not by a trained classifier: the area and the mean colour of what stands out from the background.
 """
 
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.func import functional_call
 
-from composcope.diffusion.denoiser import Denoiser
-from composcope.diffusion.loss import generator
+from composcope.diffusion.denoiser import Denoiser, Precond
+from composcope.diffusion.ema import Weights
+from composcope.diffusion.loss import Loss, generator
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import Examples
+from composcope.diffusion.train import Examples, Recipe, train
+from composcope.files import locked
+from composcope.nets import UncertaintyHead, UNet, renormalize
+from composcope.results import Row, add_rows, mean, read_rows, row, share, where
+from composcope.theory.claim import Claim
 
 TRAINED = ((0, 0), (0, 1), (1, 0))
 HELD_OUT = (1, 1)
+CONCEPTS = ("colour", "size")
+CALLED = {(0, 0): "red big", (0, 1): "red small", (1, 0): "blue big", (1, 1): "blue small"}
 DIAMETERS = (0.7, 0.3)  # big, small, as shares of the image
+DRAWS = 32  # images for each combination and moment, as in the paper
+MOMENTS = 16  # of a training
+BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,15 @@ class Circles:
         cond = self.cond(concepts)
         return Examples(self.draw(cond, 0.5 + 0.2 * torch.stack(shifts)), cond)
 
+    def signal(self, concept: str) -> float:
+        """Its contrast: the mean squared difference of two images that differ in this concept alone.
+
+        Of the trained combinations: red big against blue big, and against red small. It is what a_k is to SIM.
+        """
+        other = {"colour": (1, 0), "size": (0, 1)}[concept]
+        one, two = self.draw(self.cond(torch.tensor([(0, 0), other])), torch.full((2, 2), 0.5))
+        return (one - two).square().mean().item()
+
     def read(self, images: Float[Tensor, "n 3 side side"]) -> Int[Tensor, "n 2"]:
         """(blue?, small?) of each image; -1 where nothing stands out."""
         there = images.mean(1) > 0.5
@@ -62,3 +87,126 @@ class Circles:
         shape = (3, self.side, self.side)
         drawn = sample(denoiser, range(num), shape, self.cond(concepts), noise_levels(steps))
         return (self.read(drawn) == concepts).long()
+
+
+def circles(
+    contrast: float = 0.5, images: int = 16_000, seed: int = 0, keep: Path | None = None, draws: int = DRAWS
+) -> list[Row]:
+    """Train on circles; the accuracy of each concept in each combination, sixteen times along the training.
+
+    `keep`: the folder of the run, which goes on where it was stopped; without one it is made anew.
+    """
+    if keep is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return circles(contrast, images, seed, Path(folder), draws)
+    data = Circles(contrast, seed=seed)
+    out = keep / "accuracy.jsonl"
+    torch.manual_seed(seed)
+    net = UNet(data.side, features=4, model_channels=32, channel_mult=(1, 2), num_blocks=1, attn_resolutions=(), fold=2)
+    model = Precond(net, UncertaintyHead(), sigma_data=data.examples(0, 96).x0.std().item())
+    steps = -(-images // BATCH)
+    every = max(1, steps // MOMENTS)
+    recipe = Recipe(images=images, batch=BATCH, sheet_every=every, average_every=steps + 1, seed=seed)
+
+    def draw(step: int, weights: Weights) -> None:
+        def denoiser(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
+            return functional_call(model, dict(weights), (x, sigma, cond))
+
+        add_rows(out, accuracies(data, denoiser, step, draws))
+
+    with locked(keep):
+        train(model, Loss(model), data.examples, recipe, keep, renormalize, lambda name, weights: None, draw)
+    return read_rows(out)
+
+
+def accuracies(data: Circles, denoiser: Denoiser, step: int, draws: int) -> list[Row]:
+    rows = []
+    for asked in (*TRAINED, HELD_OUT):
+        right = data.right(denoiser, asked, draws).sum(0).tolist()
+        for concept, hits in zip(CONCEPTS, right, strict=True):
+            rows.append(
+                row(
+                    "circles/accuracy",
+                    share(hits, draws),
+                    run="circles",
+                    contrast=data.contrast,
+                    concept=concept,
+                    condition=CALLED[asked],
+                    step=step,
+                    images=step * BATCH,
+                    seed=data.seed,
+                )
+            )
+    return rows
+
+
+# What the papers claim of such trainings, from the rows of several.
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The accuracy of one concept along one training, a row a moment."""
+
+    rows: Sequence[Row]
+
+    @property
+    def mean(self) -> float:
+        """Over the training: the earlier a concept is learned, the larger."""
+        return float(np.mean([float(row.value or 0) for row in self.rows]))
+
+    @property
+    def falls(self) -> bool:
+        """Whether it ever falls so far below an earlier value that their intervals are apart."""
+        highest = -1.0
+        for one in self.rows:
+            if one.high is not None and one.high < highest:
+                return True
+            highest = max(highest, one.low or 0.0)
+        return False
+
+
+def curve(rows: Sequence[Row], contrast: float, seed: int | None, concept: str, condition: str) -> Curve:
+    found = where(rows, contrast=contrast, seed=seed, concept=concept, condition=condition)
+    return Curve(sorted(found, key=lambda row: row.step or 0))
+
+
+def circle_claims(rows: Sequence[Row]) -> list[Row]:
+    """Which concept comes first, whether more contrast brings it forward, and whether accuracy ever falls.
+
+    The order is judged where both concepts are seen in training (their mean over the three trained combinations),
+    the fall on the combination that is not.
+    """
+    accuracy = where(rows, what="circles/accuracy")
+    contrasts = sorted({row.contrast for row in accuracy if row.contrast is not None})
+    seeds = sorted({row.seed for row in accuracy if row.seed is not None})
+    unseen = CALLED[HELD_OUT]
+
+    def progress(contrast: float, seed: int, concept: str) -> float:
+        return float(np.mean([curve(accuracy, contrast, seed, concept, CALLED[asked]).mean for asked in TRAINED]))
+
+    first = []
+    for contrast in contrasts:
+        data = Circles(contrast)
+        more, less = sorted(CONCEPTS, key=data.signal, reverse=True)
+        first += [progress(contrast, seed, more) > progress(contrast, seed, less) for seed in seeds]
+    earlier = [
+        progress(high, seed, "colour") > progress(low, seed, "colour")
+        for low, high in pairwise(contrasts)
+        for seed in seeds
+    ]
+    falls = [
+        curve(accuracy, contrast, seed, concept, unseen).falls
+        for contrast in contrasts
+        for seed in seeds
+        for concept in CONCEPTS
+    ]
+    claims = []
+    if first:
+        says = "the concept with more contrast is learned first (share of trainings)"
+        claims.append(Claim("circles/order", says, 1.0, mean(np.array(first))))
+        says = "accuracy on the unseen combination is not monotone (share of curves; the paper shows some)"
+        claims.append(Claim("circles/not_monotone", says, 1 / len(falls), mean(np.array(falls)), 0.0, ">="))
+    if earlier:
+        says = "more contrast between colours brings colour forward (share of pairs of trainings)"
+        claims.append(Claim("circles/contrast", says, 1.0, mean(np.array(earlier))))
+    return [claim.row("sim") for claim in claims]

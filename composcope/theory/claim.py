@@ -2,16 +2,22 @@
 
     claim | predicted | measured | holds        holds: measured =, <= or >= predicted, within a tolerance set beforehand
 
-A study measures claims that belong together and keeps the curves its figure is drawn from.
+A toy measures claims that belong together and keeps the curves its figure is drawn from.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
-from scipy.stats import binomtest
+import numpy as np
 from torch import Tensor
 
+from composcope.results import Estimate, Row, mean, row
+from composcope.results.arrays import write_arrays
+
 Rule = Literal["=", "<=", ">="]
+ROUND_OFF = 1e-9  # the ends of an interval are computed, and what was predicted may be just there
 
 
 @dataclass(frozen=True)
@@ -19,35 +25,59 @@ class Claim:
     name: str
     says: str  # in one line, with its source
     predicted: float
-    measured: float
+    measured: float | Estimate
     tolerance: float = 0.0
     rule: Rule = "="
-    low: float | None = None  # 95 % interval of what was measured
-    high: float | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        return self.measured if isinstance(self.measured, Estimate) else Estimate(self.measured)
 
     @property
     def holds(self) -> bool:
         """Equality asks whether the interval reaches what was predicted; the inequalities judge the value itself."""
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
+        slack = self.tolerance + (ROUND_OFF if low is not None else 0.0)
         if self.rule == "=":
-            low, high = (self.measured if at is None else at for at in (self.low, self.high))
-            return low <= self.predicted + self.tolerance and high >= self.predicted - self.tolerance
-        gap = self.measured - self.predicted
+            reaches_down = (value if low is None else low) <= self.predicted + slack
+            reaches_up = (value if high is None else high) >= self.predicted - slack
+            return reaches_down and reaches_up
+        gap = value - self.predicted
         return gap <= self.tolerance if self.rule == "<=" else gap >= -self.tolerance
+
+    def row(self, room: str, **coordinates: Any) -> Row:
+        """Of what `room` measures: theory or sim."""
+        return row(
+            f"{room}/{self.name}",
+            self.estimate,
+            claim=self.says,
+            predicted=float(self.predicted),
+            tolerance=float(self.tolerance),
+            rule=self.rule,
+            holds=self.holds,
+            **coordinates,
+        )
 
 
 @dataclass(frozen=True)
-class Study:
+class Toy:
+    """Claims, and arrays by name: all that the toy's figure needs."""
+
     claims: list[Claim]
-    curves: dict[str, Any] = field(default_factory=dict)
+    curves: Mapping[str, Any] = field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        """The curves, in single precision."""
+        arrays = {name: np.asarray(values) for name, values in self.curves.items()}
+        small = {name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in arrays.items()}
+        write_arrays(path, {"claims": [claim.name for claim in self.claims]}, small)
 
 
 def frequency(name: str, says: str, predicted: float, hits: Tensor, rule: Rule = "=") -> Claim:
     """A share of trials with its Wilson interval."""
-    ends = binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
-    return Claim(name, says, predicted, hits.double().mean().item(), 0.0, rule, float(ends.low), float(ends.high))
+    return Claim(name, says, predicted, mean(hits.bool().numpy()), 0.0, rule)
 
 
 def average(name: str, says: str, predicted: float, values: Tensor, tolerance: float, rule: Rule = "=") -> Claim:
-    """A mean over samples with its normal interval."""
-    mean, half = values.double().mean().item(), 1.96 * values.double().std().item() / len(values) ** 0.5
-    return Claim(name, says, predicted, mean, tolerance, rule, mean - half, mean + half)
+    """A mean over samples with its bootstrap interval."""
+    return Claim(name, says, predicted, mean(values.double().numpy()), tolerance, rule)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.theory.claim import Claim, Study, average, frequency
+from composcope.theory.claim import Claim, Toy, average, frequency
 from composcope.theory.composition import (
     NOTHING,
     Asked,
@@ -29,8 +29,11 @@ from composcope.theory.feature_space import (
     Correlated,
     FeatureComposition,
     cosines,
+    flow,
     orders_of_noising,
     pixel_score,
+    sample_through_features,
+    time_map,
 )
 from composcope.theory.mixture import Mixture, blend, gaussian, kl, kl_gaussian, kl_line, mixture
 from composcope.theory.relaxation import Coupled, bound, errors, gaussian_conditional_kl, kl_slope
@@ -46,20 +49,21 @@ def lcs_gap(p: Conditional, sigma: float, J: Asked) -> float:
     return (local_score(p, x, sigma, J) - p.given(J).score(x, sigma)).abs().max().item()
 
 
-def lemma_1() -> Study:
+def lemma_1() -> Toy:
     sigmas, sets = (0.0, 0.2, 1.0, 10.0), all_subsets(3)
     exact = max(lcs_gap(random_composition(seed), s, J) for seed in range(10) for s in sigmas for J in sets)
     loose = [random_composition(seed, factorised=False) for seed in range(10)]
     printed = max(lcs_gap(p, s, J) for p in loose for s in sigmas for J in sets)
     rhos = [0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9]
-    by_rho = {s: [lcs_gap(correlated_background(rho), s, NOTHING) for rho in rhos] for s in (0.0, 1.0, 3.0)}
-    return Study(
+    shown = [0.0, 1.0, 3.0]
+    gaps = [[lcs_gap(correlated_background(rho), sigma, NOTHING) for rho in rhos] for sigma in shown]
+    return Toy(
         [
             Claim("lemma1/cpc_to_lcs", "Lemma 1: the LCS is the score of a CPC, p(.|0) factorised", 0, exact, 1e-10),
             Claim("lemma1/lcs_to_cpc", "converse: an LCS integrates to a CPC", 0, converse_gap(), 1e-9),
             Claim("lemma1/as_printed", "Lemma 1 for every CPC of Definition 2, as printed", 0, printed, 1e-10),
         ],
-        {"rho": rhos, "gap": by_rho},
+        {"rho": rhos, "sigma": shown, "gap": gaps},
     )
 
 
@@ -80,7 +84,7 @@ def converse_gap() -> float:
     return max(gaps)
 
 
-def length() -> Study:
+def length() -> Toy:
     """The LCS read off pairs alone draws K objects for every K; places are asked for at random."""
     truth, each = objects(side=3), 20
     order = torch.rand(40, 9, generator=torch.Generator().manual_seed(0)).argsort(1).argsort(1)
@@ -89,13 +93,13 @@ def length() -> Study:
     there = torch.stack([drawn[:, list(block)].mean(1).abs() > 0.5 for block in truth.blocks], 1)
     right = (there == cond.bool()).all(1)
     says = "K = 0..9 objects at the places asked for, after pairs only"
-    return Study(
+    return Toy(
         [frequency("lemma1/length", says, 1.0, right)],
-        {"asked": cond.sum(1).tolist(), "drawn": there.sum(1).tolist(), "images": drawn[::each].view(-1, 6, 6).numpy()},
+        {"asked": cond.sum(1), "drawn": there.sum(1), "images": drawn[::each].view(-1, 6, 6)},
     )
 
 
-def relaxation() -> Study:
+def relaxation() -> Toy:
     epsilons, sigmas, sets = (0.01, 0.03, 0.1, 0.3, 1.0), (0.0, 0.5, 1.0, 2.0, 5.0), all_subsets(3)
     J, ratios, curve = frozenset({0, 2}), [], []
     for epsilon, sigma in [*((e, 0.0) for e in epsilons), *((0.3, s) for s in sigmas)]:
@@ -107,7 +111,7 @@ def relaxation() -> Study:
     slope = math.log10(against_epsilon[2][0] / against_epsilon[0][0])  # epsilon grows tenfold between them
     far = math.log10(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)) / 2
     ours, theirs = [[bound(errors(Coupled(0.3), s, swap), J) for s in sigmas] for swap in (False, True)]
-    return Study(
+    return Toy(
         [
             Claim("lemma2/bound", "Lemma 2: KL(truth || LCS) / bound, largest (+3 std. err.)", 1, max(ratios), 0, "<="),
             Claim("lemma2/order", "our prediction: the KL grows as epsilon^2", 2, slope, 0.1),
@@ -141,7 +145,7 @@ def claim_1() -> Claim:
     return Claim("claim1/derivative", "Claim 1: formula against finite differences (relative)", 0, max(gaps), 1e-5)
 
 
-def feature_space() -> Study:
+def feature_space() -> Toy:
     base = random_composition(5)
     A = torch.randn(7, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     turn = torch.linalg.qr(A)[0]
@@ -165,7 +169,7 @@ def feature_space() -> Study:
     cos = max(cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
     like = Correlated(0.5)
     fooled = lcs_gap(like, 0.4, NOTHING) if cosines(like)[off].abs().max() < 1e-12 else 0.0
-    return Study(
+    return Toy(
         [
             Claim("corollary1/f_lcs", "Corollary 1: F-LCS = score of A#p", 0, worst(f_lcs, *maps), 1e-9),
             Claim("feature/turned", "orthogonal A: pixel score through A^T", 0, worst(through_pixels, "turned"), 1e-9),
@@ -173,6 +177,7 @@ def feature_space() -> Study:
             Claim("feature/commutes", "orthogonal A commutes with noise (KL)", 0, max(turned), 1e-10),
             Claim("claim2/decreasing", "Claim 2: largest step up of the KL, A(x) = 2x", 0, step_up(apart), 0, "<="),
             Claim("claim2/limit", "our closed form for A(x) = 2x: KL at t = 50", 0.318, apart[-1], 5e-4),
+            *section_d(A, turn),
             Claim("equation3/necessary", "CPC: largest |cosine| between mu_i - mu_b", 0, cos, 1e-10),
             Claim("equation3/not_sufficient", "cosines 0, not a CPC: LCS is off by", 0.1, fooled, 0, ">="),
         ],
@@ -180,7 +185,31 @@ def feature_space() -> Study:
     )
 
 
-def projective() -> Study:
+def section_d(A: Tensor, turn: Tensor) -> list[Claim]:
+    """Sampling p with the score of A # p: through A^t at every noise level, and with A itself in its place."""
+    base = gaussian_composition()
+    J, T = frozenset({0, 2}), 10.0
+    sheared, turned = FeatureComposition(base, A), FeatureComposition(base, turn)
+    moved = max((time_map(turned.given(J), turn, t) - turn).abs().max().item() for t in (0.1, 1.0, 10.0))
+    x = sheared.given(J).sample(20, seed=0, sigma=T)
+    exact = flow(sheared.given(J), x, T, 0.0)
+    levels = noise_levels(128, sigma_max=T).double()
+    gaps = [(sample_through_features(sheared, x, levels, J, fixed) - exact).abs().max() for fixed in (False, True)]
+    return [
+        Claim("sectionD/orthogonal", "orthogonal A: A^t = A", 0, moved, 1e-9),
+        Claim("sectionD/sampler", "sampling through A^t ends where p's own flow does", 0, gaps[0].item(), 0.02),
+        Claim("sectionD/fixed", "the same with A at every noise level is off by", 0.1, gaps[1].item(), 0, ">="),
+    ]
+
+
+def gaussian_composition() -> Composition:
+    """A CPC of seven pixels in three blocks and a background, every part one Gaussian."""
+    blocks = ((0, 3), (1,), (2, 4, 5))
+    asked = tuple(gaussian([1.0 + j] * len(block), 0.3 + 0.2 * j) for j, block in enumerate(blocks))
+    return Composition(gaussian([0.0] * 7, 0.5), blocks, asked)
+
+
+def projective() -> Toy:
     """Explicit composition of four of eight one-object scores (Bradley et al. 2025; their Fig. 12 is such a toy).
 
     Backgrounds: nothing at all; Bayes (one object anywhere); clutter (every object or not, independently); a crowd
@@ -205,7 +234,7 @@ def projective() -> Study:
     }
     on = {name: x[:, asked].mean(1) for name, x in drawn.items()}
     rest = drawn["empty"][:, 1::2].mean(1)
-    return Study(
+    return Toy(
         [
             average("projective/empty", "composed scores, empty background: asked objects at", 1, on["empty"], 0.05),
             average("projective/empty_rest", "the same: objects not asked for at", 0, rest, 0.05),
@@ -213,7 +242,7 @@ def projective() -> Study:
             average("projective/clutter", "independent clutter: asked objects at", 1, on["clutter"], 0.05),
             average("projective/crowd", "1-5 objects as background: asked objects at", 1, on["crowd"], 0.1),
         ],
-        {name: x.mean(0).tolist() for name, x in drawn.items()},
+        {name: x.mean(0) for name, x in drawn.items()},
     )
 
 
@@ -223,7 +252,7 @@ def compose(parts: list[Mixture], background: Mixture) -> Tensor:
     return sample(denoiser, range(100, 200), (1, 1, 8), None, noise_levels(32)).flatten(1)
 
 
-def machines() -> Study:
+def machines() -> Toy:
     """Training scenes of one or two blobs, one a cell; asked for 0 to 16. Cells are the blocks of an exact CPC."""
     grid, count = 4, 400
     generator = torch.Generator().manual_seed(0)
@@ -242,18 +271,22 @@ def machines() -> Study:
         drawn[name] = sample(machine, range(17), (1, 8, 8), asked, noise_levels(10))
     right = ((drawn["local conditional"] - images[count:]).abs().amax((1, 2, 3)) < 0.1).double()
     copied = torch.cdist(drawn["ideal"].flatten(1), train.flatten(1)).min(1).values.max().item()
-    found = {name: (x[:, 0, ::2, ::2] > 0.5).sum((1, 2)).tolist() for name, x in drawn.items()}
-    return Study(
+    found = {name: (x[:, 0, ::2, ::2] > 0.5).sum((1, 2)) for name, x in drawn.items()}
+    return Toy(
         [
             frequency("machine/local_conditional", "trained on 1-2, draws 0..16 as asked", 1.0, right),
             Claim("machine/ideal", "global: distance to the nearest training image", 0, copied, 0.02),
-            Claim("machine/ideal_count", "global: most objects ever drawn", 2, float(max(found["ideal"]))),
+            Claim("machine/ideal_count", "global: most objects ever drawn", 2, float(found["ideal"].max())),
         ],
-        {"found": found, "images": {name: x[:, 0].numpy() for name, x in drawn.items()}},
+        {
+            "names": list(drawn),
+            "found": torch.stack(list(found.values())),
+            "images": torch.stack([x[:, 0] for x in drawn.values()]),
+        },
     )
 
 
-STUDIES: dict[str, Callable[[], Study]] = {
+THEORY: dict[str, Callable[[], Toy]] = {
     "lemma_1": lemma_1,
     "length": length,
     "relaxation": relaxation,

@@ -2,17 +2,29 @@
 
     p is an F-CPC under A  if  A # p  is a CPC (Definition 4); its score in z is then an LCS (Corollary 1).
 
+    N_t[p] --A^t--> N_t[A#p] --s_A--> N_{t-1}[A#p] --(A^{t-1})^{-1}--> N_{t-1}[p] --> ...    sampling, section D
+
 Noise is added in pixels. (A # p)^t = A # (p^t) only for orthogonal A, and the distance between the two does not
 decrease with noise as Claim 2 says: it is 0 at t = 0.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.theory.composition import NOTHING, Asked, Composition, Conditional, local_score
+from composcope.diffusion.sample import walk
+from composcope.errors import InputError
+from composcope.theory.composition import (
+    NOTHING,
+    Asked,
+    Composition,
+    Conditional,
+    ScoreDenoiser,
+    local_score,
+)
 from composcope.theory.mixture import Mixture
 
 
@@ -44,6 +56,59 @@ def pixel_score(p: FeatureComposition, x: Float[Tensor, "batch n"], sigma: float
 def orders_of_noising(p: Mixture, A: Float[Tensor, "n n"], t: float) -> tuple[Mixture, Mixture]:
     """N_t[A # p] and A # N_t[p], whose KL Claim 2 is about."""
     return p.pushforward(A).noised(t), p.noised(t).pushforward(A)
+
+
+def power(S: Float[Tensor, "n n"], exponent: float) -> Float[Tensor, "n n"]:
+    """Of a symmetric positive matrix."""
+    values, vectors = torch.linalg.eigh(S)
+    return vectors * values**exponent @ vectors.T
+
+
+def one_gaussian(p: Mixture) -> tuple[Float[Tensor, " n"], Float[Tensor, "n n"]]:
+    """Its mean and covariance S."""
+    if len(p.weights) > 1:
+        raise InputError(f"A^t has a closed form for one Gaussian, not for a mixture of {len(p.weights)}")
+    return p.means[0], p.covs[0]
+
+
+def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n n"]:
+    """A^t of section D, A^t # N_t[p] = N_t[A # p], for p = N(mu, S); it takes x to A mu + A^t (x - mu).
+
+        A^t = (A S A^T + t^2)^{1/2} R (S + t^2)^{-1/2},      R = (A S A^T)^{-1/2} A S^{1/2}, which is orthogonal
+
+    Ours: the definition leaves a rotation open, and R is the one with A^0 = A. It depends on p through S; for
+    orthogonal A it is A at every t; as t grows it becomes R, whatever A stretches.
+    """
+    _, S = one_gaussian(p)
+    eye = torch.eye(len(S), dtype=S.dtype)
+    pushed = A @ S @ A.T
+    R = power(pushed, -0.5) @ A @ power(S, 0.5)
+    return power(pushed + t**2 * eye, 0.5) @ R @ power(S + t**2 * eye, -0.5)
+
+
+def flow(p: Mixture, x: Float[Tensor, "batch n"], t: float, lower: float) -> Float[Tensor, "batch n"]:
+    """Where the probability flow of p = N(mu, S) takes x of N_t[p]: mu + (S + lower^2)^{1/2} (S + t^2)^{-1/2} (x - mu)."""
+    mu, S = one_gaussian(p)
+    eye = torch.eye(len(S), dtype=S.dtype)
+    return mu + (x - mu) @ (power(S + lower**2 * eye, 0.5) @ power(S + t**2 * eye, -0.5)).T
+
+
+def sample_through_features(
+    p: FeatureComposition, x: Float[Tensor, "batch n"], sigmas: Float[Tensor, " levels"], J: Asked, fixed: bool = False
+) -> Float[Tensor, "batch n"]:
+    """From x of N_t[p(. | c_J)], t = sigmas[0], down through the sigmas, each step taken in z with the F-LCS.
+
+    `fixed` takes A itself at every noise level, which section D says is wrong unless A is orthogonal.
+    """
+    law = p.given(J)
+    mu, _ = one_gaussian(law)
+    score = ScoreDenoiser(lambda z, sigma, _: local_score(p.features, z, sigma, J))
+    for t, lower in pairwise(sigmas):
+        into, out = (p.A if fixed else time_map(law, p.A, float(level)) for level in (t, lower))
+        z = p.A @ mu + (x - mu) @ into.T
+        *_, last = walk(score, z[:, None, None] / t, None, torch.stack([t, lower]))
+        x = mu + (last.x[:, 0, 0] - p.A @ mu) @ torch.linalg.inv(out).T
+    return x
 
 
 def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from composcope.theory.claim import Claim, Rule, Study, frequency
+from composcope.theory.claim import Claim, Rule, Toy, frequency
 from composcope.theory.sim import (
     STARTS,
     Concepts,
@@ -42,7 +42,7 @@ def positive(d: int, scale: float, seeds: int = SEEDS) -> Tensor:
     return scale * torch.rand(seeds, d, d, generator=rng(STARTS), dtype=torch.float64)
 
 
-def dynamics() -> Study:
+def dynamics() -> Toy:
     """The closed form, the three terms and the flow, each against gradient descent."""
     c, eta = FIGURE_5, 5e-4  # descent follows the flow to O(eta)
     W0 = 0.3 * torch.randn(3, 3, generator=rng(1), dtype=torch.float64)
@@ -55,16 +55,16 @@ def dynamics() -> Study:
     G, S, N = growth_suppression_noise(U @ U.mT, c.a)
     V = velocity(U @ U.mT, c.a)
     flow, descent = recursion(U @ U.mT, c.a, eta, 24_000, every=400), tied_descent(U, c.a, eta, 24_000, every=400)
-    return Study(
+    return Toy(
         [
-            Claim("sim/one_layer", "Theorem 4.1 against gradient descent", 0, max(gaps), 1e-3),
-            Claim("sim/terms", "equation 4.3: G - S - N = V(W)", 0, (G - S - N - V).abs().max().item(), 1e-12),
+            Claim("one_layer", "Theorem 4.1 against gradient descent", 0, max(gaps), 1e-3),
+            Claim("terms", "equation 4.3: G - S - N = V(W)", 0, (G - S - N - V).abs().max().item(), 1e-12),
             Claim(
-                "sim/flow", "equation 4.3 against gradient descent on U", 0, (flow - descent).abs().max().item(), 0.01
+                "flow", "equation 4.3 against gradient descent on U", 0, (flow - descent).abs().max().item(), 0.01
             ),
-            Claim("sim/clock", "dW/dt on the loss as stated, in units of V(W)", 1, clock(U, c), 1e-6),
+            Claim("clock", "dW/dt on the loss as stated, in units of V(W)", 1, clock(U, c), 1e-6),
         ],
-        {"time": [step * 0.2 for step in range(61)], "W": descent[:, 0].flatten(1).tolist()},
+        {"time": [step * 0.2 for step in range(61)], "W": descent[:, 0].flatten(1)},
     )
 
 
@@ -77,7 +77,7 @@ def clock(U: Tensor, c: Concepts) -> float:
     return ((moved * V).sum() / (V * V).sum()).item()
 
 
-def order() -> Study:
+def order() -> Toy:
     """Concepts are learned in the order of a_k = sigma_k^2 + mu_k^2 / s; mu or sigma can reverse it.
 
     Judged at xhat; a run in which neither is learned counts against the claim.
@@ -96,9 +96,9 @@ def order() -> Study:
             times = learned_at(descend(net, c, x, 0.02, 800, 50, mean=net.relu), c)
             right = times[:, 0] < times[:, 1] if c.a[0] > c.a[1] else times[:, 0] > times[:, 1]
             claims.append(
-                frequency(f"sim/order/{by}/{kind}", f"larger a_k first, {kind}, order set by {by}", 1.0, right)
+                frequency(f"order/{by}/{kind}", f"larger a_k first, {kind}, order set by {by}", 1.0, right)
             )
-    return Study(claims)
+    return Toy(claims)
 
 
 @dataclass(frozen=True)
@@ -149,18 +149,28 @@ CASES = {
 # fmt: on
 
 
-def swing_by() -> Study:
-    claims, curves = [], {}
-    for name, case in CASES.items():
+def swing_by() -> Toy:
+    """The figure has the first 30 seeds of each case at 200 moments; cases of fewer seeds are padded with NaN."""
+    claims = []
+    curves = torch.full((len(CASES), 30, 200), torch.nan, dtype=torch.half)
+    climbed = torch.zeros(len(CASES), 30, dtype=torch.bool)
+    for index, (name, case) in enumerate(CASES.items()):
         loss = case.loss()
         climbs = rise(loss) > CLIMB
         share, rule = SHOWN if case.seen else NOT_SHOWN
         claims.append(frequency(f"swing_by/{name}", f"Swing-by: {case.says}", share, climbs, rule))
-        curves[name] = ((loss / loss[0]).T[:30, :: max(1, len(loss) // 200)].tolist(), climbs.tolist())
-    return Study(claims, curves)
+        moments = torch.linspace(0, len(loss) - 1, 200).long()
+        shown = min(30, loss.shape[1])
+        curves[index, :shown] = (loss / loss[0])[moments, :shown].T
+        climbed[index, :shown] = climbs[:shown]
+    shares = [claim.estimate.value for claim in claims]
+    seeds = [claim.estimate.n for claim in claims]
+    return Toy(
+        claims, {"names": list(CASES), "loss": curves, "climbed": climbed, "share": shares, "seeds": seeds}
+    )
 
 
-def failure() -> Study:
+def failure() -> Toy:
     """Figure 10 shows a concept that is never learned. The published step W + eta V(W) on A^2 leaves the set of U U^T
     and then diverges; gradient descent on U, which cannot, is at worst late."""
     c, U, steps = FIGURE_10, positive(3, 0.2, seeds=50), 25_000
@@ -171,17 +181,17 @@ def failure() -> Study:
     lost = {name: ~((W[-1, :, 0, 0] - 1).abs() < 0.5) for name, W in runs.items()}  # also when no longer a number
     left = torch.linalg.eigvalsh(runs["published"].nan_to_num())[..., 0].amin(0) < -1e-6
     seen, says = 1 / len(U), f"Fig. 10, a concept unlearned after {steps:,} steps:"  # the paper shows one such run
-    return Study(
+    return Toy(
         [
             frequency("failure/published", f"{says} published step", seen, lost["published"], ">="),
             frequency("failure/descent", f"{says} gradient descent on U", seen, lost["descent"], ">="),
             frequency("failure/psd", "W stays U U^T under the published step", 1.0, ~left),
         ],
-        {name: W[:, :12, 0, 0].T.tolist() for name, W in runs.items()},
+        {name: W[:, :12, 0, 0].T for name, W in runs.items()},
     )
 
 
-STUDIES: dict[str, Callable[[], Study]] = {
+SIM: dict[str, Callable[[], Toy]] = {
     "dynamics": dynamics,
     "order": order,
     "swing_by": swing_by,

@@ -1,0 +1,320 @@
+"""Models of diffusers as denoisers; this file and features/sdxl.py are all that knows diffusers.
+
+x0 = b x + c net(a x, t, class or text)       a, b, c, t: prediction.py, by the scheduler
+"""
+
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from composcope.adapters import prediction
+from composcope.adapters.conditions import Classes, Phrases
+from composcope.adapters.prediction import Adapted, Convention, Steps, pictures
+from composcope.diffusion.denoiser import Cond, X
+from composcope.errors import InputError
+
+# By the names that schedulers use.
+PREDICTIONS = {"epsilon": prediction.eps, "v_prediction": prediction.v, "sample": prediction.x0}
+EDM_SIGNS = {"epsilon": 1, "v_prediction": -1}
+
+
+def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = None) -> Adapted:
+    """The Denoiser of a pipeline, or of a (network, scheduler), in its latents or pixels.
+
+    Networks: UNet2DModel (with classes or without), UNet2DConditionModel (Stable Diffusion 1.5, 2
+    and XL), DiTTransformer2DModel and SD3Transformer2DModel. Schedulers: all that have
+    alphas_cumprod (DDPM, DDIM, Euler, DPM-Solver, ...), EDM's and flow matching.
+
+    Between two training steps t is interpolated linearly in log sigma, but for networks with a
+    table of time embeddings, which get the nearest step. What schedulers do beside the network's
+    prediction (clipping or thresholding x0, guidance) is left out.
+
+    null_class: the class that stands for no class, where a UNet2DModel was trained with one; a DiT
+        knows its own.
+
+    `conditioner` of what is returned is Classes, Phrases or None; None as cond asks for nothing.
+
+        pipe = DiffusionPipeline.from_pretrained("stable-diffusion-v1-5/stable-diffusion-v1-5")
+        denoiser = from_diffusers(pipe)
+        asked = ("a cat on the left", "a dog on the right")
+
+        images = draw(denoiser, [asked] * 4, seeds=range(4))
+        x = 14.6 * torch.randn(1, *denoiser.shape)
+        I = influence(denoiser, x, 14.6, denoiser.conditioner, asked)      # [phrase, height, width]
+
+        prompt = Words("a cat left of a dog", denoiser.conditioner.encode) # word by word
+        I = influence(denoiser, x, 14.6, prompt, prompt.all)               # [word, height, width]
+    """
+    importable()
+    pipe, net, scheduler = parts_of(source, scheduler)
+    kind = type(net).__name__
+    if kind not in NETWORKS:
+        raise InputError(f"the network {kind} is not known; known are {', '.join(NETWORKS)}")
+    network, conditioner = NETWORKS[kind](net, pipe, null_class)
+    vae = getattr(pipe, "vae", None)
+    return Adapted(
+        network,
+        convention_of(scheduler, real_times(net)),
+        conditioner,
+        shape_of(net),
+        pictures if vae is None else Decoder(vae),
+        kind if pipe is None else str(pipe.config.get("_name_or_path") or type(pipe).__name__),
+    )
+
+
+def importable() -> None:
+    """Import what pipelines need, or say what to install.
+
+    A torchvision that was built for another torch breaks the import of diffusers and transformers,
+    which do without one: hide it.
+    """
+    try:
+        import torchvision  # noqa: F401
+    except Exception:
+        sys.modules["torchvision"] = None  # type: ignore[assignment]
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    try:
+        import diffusers
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"pipelines need diffusers and transformers ({error}): pip install 'composcope[sdxl]'"
+        ) from None
+    diffusers.utils.logging.set_verbosity_error()
+
+
+def parts_of(source: Any, scheduler: Any) -> tuple[Any, Any, Any]:
+    """The pipeline or None, its network, its scheduler."""
+    from diffusers import DiffusionPipeline, SchedulerMixin
+
+    if isinstance(source, DiffusionPipeline):
+        parts = source.components
+        net = parts.get("unet") or parts.get("transformer")
+        if net is None:
+            raise InputError(f"{type(source).__name__} has neither a unet nor a transformer")
+        return source, net, scheduler or source.scheduler
+    if not isinstance(scheduler, SchedulerMixin):
+        raise InputError(
+            "from_diffusers takes a pipeline, or a network and its scheduler; the scheduler says "
+            f"which noise the network was trained on, and it is {type(scheduler).__name__}"
+        )
+    return None, source, scheduler
+
+
+def shape_of(net: Any) -> tuple[int, int, int] | None:
+    size = net.config.sample_size
+    if size is None:
+        return None
+    height, width = (size, size) if isinstance(size, int) else size
+    return net.config.in_channels, height, width
+
+
+def real_times(net: Any) -> bool:
+    return net.config.get("time_embedding_type", "positional") != "learned"
+
+
+def convention_of(scheduler: Any, real: bool) -> Convention:
+    """a, b, c and t of the noise that a scheduler stands for."""
+    config = scheduler.config
+    kind = type(scheduler).__name__
+    predicts = config.get("prediction_type", "epsilon")
+    if kind.startswith("FlowMatch"):
+        return prediction.flow(float(config.num_train_timesteps))
+    if kind.startswith("EDM") and predicts in EDM_SIGNS:
+        return prediction.edm(float(config.sigma_data), EDM_SIGNS[predicts])
+    if predicts not in PREDICTIONS or not hasattr(scheduler, "alphas_cumprod"):
+        raise InputError(
+            f"{kind} with the prediction {predicts!r} is not known; known are schedulers with "
+            f"alphas_cumprod that predict {', '.join(PREDICTIONS)}, EDM's, and flow matching"
+        )
+    convention = PREDICTIONS[predicts](Steps(scheduler.alphas_cumprod, real))
+    if config.get("timestep_type") == "continuous" and predicts == "v_prediction":
+        return lambda sigma: convention(sigma)._replace(t=sigma.log() / 4)
+    return convention
+
+
+@dataclass(frozen=True, eq=False)
+class Unconditional:
+    """A network of x_t and t alone."""
+
+    net: Any
+
+    def __call__(self, x_t: X, t: Tensor, cond: Cond = None) -> X:
+        if cond is not None:
+            raise InputError("the network is unconditional: nothing can be asked of it")
+        return self.net(x_t.to(self.net.dtype), t).sample.to(x_t.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class OfClasses:
+    """A network of x_t, t and a class; cond is one-hot."""
+
+    net: Any
+    classes: Classes
+
+    def __call__(self, x_t: X, t: Tensor, cond: Cond = None) -> X:
+        cond = self.classes([()]).expand(len(x_t), -1) if cond is None else cond
+        if cond.shape[1] != self.classes.features:
+            raise InputError(
+                f"cond has {cond.shape[1]} features, not one for each of the network's "
+                f"{self.classes.features} classes"
+            )
+        labels = cond.argmax(1).to(x_t.device)
+        out = self.net(x_t.to(self.net.dtype), t, class_labels=labels).sample
+        return out[:, : x_t.shape[1]].to(x_t.dtype)  # a DiT's second half is its variance
+
+
+@dataclass(frozen=True, eq=False)
+class OfText:
+    """A network of x_t, t and a text; cond is [embeddings of the tokens | pooled | time ids].
+
+    This is the C = {text_embeds, pooled_embeds, time_ids} of section G. Stable Diffusion 1.5 and 2
+    have the first part alone, 3 the first two.
+    """
+
+    net: Any
+    encoder: "Encoder | None"
+
+    @cached_property
+    def widths(self) -> tuple[int, int, int]:
+        """Features of a token, of the pooled embedding, and of the time ids."""
+        config = self.net.config
+        if type(self.net).__name__ == "SD3Transformer2DModel":
+            return config.joint_attention_dim, config.pooled_projection_dim, 0
+        if config.addition_embed_type != "text_time":
+            return config.cross_attention_dim, 0, 0
+        ids = 6 * config.addition_time_embed_dim
+        return config.cross_attention_dim, config.projection_class_embeddings_input_dim - ids, 6
+
+    def __call__(self, x_t: X, t: Tensor, cond: Cond = None) -> X:
+        if cond is None and self.encoder is None:
+            raise InputError("the network takes text: give cond, or make it from a whole pipeline")
+        if cond is None:
+            cond = self.encoder.nothing.expand(len(x_t), -1)  # type: ignore[union-attr]
+        token, pooled, ids = self.widths
+        tokens, rest = divmod(cond.shape[1] - pooled - ids, token)
+        if tokens < 1 or rest:
+            raise InputError(
+                f"cond has {cond.shape[1]} features; the network takes tokens of {token} features "
+                f"each, and {pooled + ids} more"
+            )
+        cond = cond.to(x_t.device, self.net.dtype)
+        text, whole, time_ids = cond.split([tokens * token, pooled, ids], dim=1)
+        named: dict[str, Any] = {"encoder_hidden_states": text.unflatten(1, (tokens, token))}
+        if ids:
+            named["added_cond_kwargs"] = {"text_embeds": whole, "time_ids": time_ids}
+        elif pooled:
+            named["pooled_projections"] = whole
+        return self.net(x_t.to(self.net.dtype), timestep=t, **named).sample.to(x_t.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """The text encoders of a pipeline: prompts -> cond, in single precision."""
+
+    pipe: Any
+
+    @torch.no_grad()
+    def __call__(self, prompts: Sequence[str]) -> Float[Tensor, "prompts features"]:
+        most = self.pipe.tokenizer.model_max_length
+        for prompt in prompts:
+            count = len(self.pipe.tokenizer(prompt).input_ids)
+            if count > most:
+                raise InputError(
+                    f"the prompt {prompt[:40]!r}... has {count} tokens, more than the encoders "
+                    f"read ({most})"
+                )
+        third = {"prompt_2": None, "prompt_3": None} if hasattr(self.pipe, "tokenizer_3") else {}
+        made = self.pipe.encode_prompt(
+            prompt=list(prompts),
+            device=self.pipe.device,
+            num_images_per_prompt=1,
+            do_classifier_free_guidance=False,
+            **third,
+        )
+        parts = [made[0].flatten(1)]
+        if len(made) == 4:
+            parts.append(made[2])
+        if self.size_is_asked:
+            side = float(self.size)
+            ids = torch.tensor([side, side, 0, 0, side, side], device=made[0].device)
+            parts.append(ids.expand(len(prompts), -1))
+        return torch.cat(parts, dim=1).float()
+
+    @property
+    def size_is_asked(self) -> bool:
+        unet = self.pipe.components.get("unet")
+        return unet is not None and unet.config.addition_embed_type == "text_time"
+
+    @property
+    def size(self) -> int:
+        """Pixels a side, as SDXL's time ids say it."""
+        return self.pipe.unet.config.sample_size * self.pipe.vae_scale_factor
+
+    @cached_property
+    def nothing(self) -> Float[Tensor, "1 features"]:
+        """What guidance steers away from: the empty prompt, or zeros if the pipeline says so."""
+        empty = self([""])
+        if self.pipe.config.get("force_zeros_for_empty_prompt"):
+            empty[:, :-6] = 0
+        return empty
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """The pictures of latents, one at a time: they are large."""
+
+    vae: Any
+
+    @torch.no_grad()
+    def __call__(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
+        return np.concatenate([self.one(latent) for latent in x.split(1)])
+
+    def one(self, latent: X) -> UInt8[np.ndarray, "1 rows columns 3"]:
+        vae = self.vae.float()  # SDXL's overflows in half precision
+        shift = vae.config.get("shift_factor") or 0.0
+        latent = latent.to(vae.device, torch.float32) / vae.config.scaling_factor + shift
+        return pictures(vae.decode(latent).sample)
+
+
+Made = tuple[Callable[..., X], Any]  # a network as model(x_t, t, cond), and its conditioner
+
+
+def unet(net: Any, pipe: Any, null_class: int | None) -> Made:
+    if net.config.num_class_embeds is None and net.config.class_embed_type is None:
+        return Unconditional(net), None
+    if net.config.class_embed_type is not None:
+        raise InputError(f"class embeddings of type {net.config.class_embed_type!r} are not known")
+    table = net.config.num_class_embeds
+    if null_class is not None and not 0 <= null_class < table:
+        raise InputError(f"null_class is {null_class}; the network has classes 0 to {table - 1}")
+    last = null_class == table - 1  # usually: then the classes are those before it
+    classes = Classes(table - 1 if last else table, null_class)
+    return OfClasses(net, classes), classes
+
+
+def dit(net: Any, pipe: Any, null_class: int | None) -> Made:
+    count = net.config.num_embeds_ada_norm
+    classes = Classes(count, null=count, names=getattr(pipe, "labels", {}))
+    return OfClasses(net, classes), classes
+
+
+def text(net: Any, pipe: Any, null_class: int | None) -> Made:
+    encoder = None if pipe is None else Encoder(pipe)
+    return OfText(net, encoder), None if encoder is None else Phrases(encoder)
+
+
+NETWORKS: dict[str, Callable[[Any, Any, int | None], Made]] = {
+    "UNet2DModel": unet,
+    "DiTTransformer2DModel": dit,
+    "UNet2DConditionModel": text,
+    "SD3Transformer2DModel": text,
+}

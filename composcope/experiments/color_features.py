@@ -1,0 +1,31 @@
+"""Claim (Figures 5, 11): a colour-conditioned model composes in part, and colours are disentangled in some layers.
+
+python -m composcope.experiments.color_features --preset laptop
+"""
+
+from pathlib import Path
+
+import tyro
+
+from composcope.results import Row, where
+from composcope.study.plan import study_rows
+from composcope.study.table import BY_NAME
+
+RUNS = ("color",)
+
+
+def main(
+    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+) -> list[Row]:
+    """K_max over colours, beside the disentanglement of every conditioned layer."""
+    rows = study_rows(preset, out, runs, num)
+    for row in where(rows, what="length/k_max", rule="paper"):
+        paper = ", ".join(map(str, BY_NAME[str(row.run)].paper_k_max))
+        print(f"{row.run}: K_max {row.estimate}   the paper: {paper}")
+    for row in where(rows, what="features/between"):
+        print(f"mean cosine between colours {row.estimate}   {row.layer}, {row.level or 'output'}")
+    return rows
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

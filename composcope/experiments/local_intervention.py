@@ -1,0 +1,35 @@
+"""Claim (Figures 1, 4; section E.3): a patch-local network composes where the global one failed, even from one object.
+
+    python -m composcope.experiments.local_intervention --preset laptop
+
+Beside it what the paper does not have: the failing model with local conditions, or composed, at sampling time.
+"""
+
+from pathlib import Path
+
+import tyro
+
+from composcope.results import Row, where
+from composcope.study.plan import study_rows
+from composcope.study.table import EFFECTS, compare
+
+RUNS = ("exp2", "exp2l", "exp3", "exp3l", "exp1-one", "exp2l-one", "exp2l-wide")
+
+
+def main(
+    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+) -> list[Row]:
+    """K_max of every run and intervention; every effect between them, and on which terms they are compared."""
+    rows = where(study_rows(preset, out, runs, num), what=["length/k_max", "length/found"])
+    for row in where(rows, what="length/k_max", rule="paper", snapshot="final"):
+        means = "" if row.intervention is None else f" {row.intervention} {row.radius or ''}"
+        print(f"{row.run}{means}: K_max {row.estimate}")
+    for effect in EFFECTS:
+        if effect.above.run in runs and effect.below.run in runs:
+            found = compare(effect, rows, preset)
+            print(f"{effect.above} > {effect.below}, {effect.measurement.words}: {found.agrees}; {found.terms}")
+    return rows
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

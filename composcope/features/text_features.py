@@ -1,0 +1,155 @@
+"""Are concepts disentangled inside a text-to-image model? Figures 7 and 13; version 3, Figure 5.
+
+    rows = text_features(sdxl.load("text_control"), prompts)
+
+Hidden states after every transformer block, and the attention that places pay to the concept's own
+word."""
+
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from composcope.diffusion.denoiser import X
+from composcope.errors import InputError
+from composcope.features import sdxl
+from composcope.features.capture import pooled
+from composcope.features.means import MeansFolder, Probe, Schedule, mean_activations
+from composcope.features.measure import keep_matrices, same
+from composcope.features.profile import NOTHING, ConceptMeans
+from composcope.features.prompts import Prompts
+from composcope.files import locked
+from composcope.results import Row
+
+SPACE_LAYERS = 5  # the paper's feature space: the first five layers of the mid block (section G)
+PICTURE_SIDE = 64  # pixels of the final images are compared at this size
+
+
+def text_features(
+    model: sdxl.SDXL,
+    asked: Prompts,
+    seeds: int = 10,
+    steps: int = 15,
+    guidance: float = 5.0,
+    grid: int = 4,
+    seed: int = 0,
+    keep: Path | None = None,
+    run: str | None = None,
+) -> list[Row]:
+    """Cosines between the mean activations of prompts (equation 3), at every transformer block of
+    the U-Net.
+
+    steps: of the sampler; looked at are the first (high noise), the middle and the last.
+    guidance: of the samples; activations are those of the denoiser asked for the prompt.
+    grid: activations are averaged to at most this many places a side.
+    keep: a folder for the means of each prompt and seed; those that are there are not made again.
+    """
+    if seeds < 2 or steps < 3 or grid < 1:
+        raise InputError("features of prompts need at least 2 seeds, 3 steps and a grid of 1")
+    if keep is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return text_features(
+                model, asked, seeds, steps, guidance, grid, seed, Path(folder), run
+            )
+
+    # Means of every prompt, and of nothing asked.
+    blocks = model.transformer_blocks
+    attentions = tuple(f"{block}.attn2" for block in blocks)
+    schedule = Schedule(model.levels(steps), {"high": 0, "mid": steps // 2, "low": steps - 1})
+    texts = prompts_of(asked)
+    outputs = {"latent": same, "pixel": partial(picture_tensor, model)}
+
+    def make(name: str, one: int) -> Mapping[str, Tensor]:
+        prompt, tokens = texts[name]
+        probes = [Probe(blocks)]
+        for part, word in tokens.items():
+            probes.append(
+                Probe(attentions, sdxl.attention_to(model.token(prompt, word)), f"attn/{part}/")
+            )
+        x = model.start([one], steps) / schedule.sigmas[0].to(model.device)
+        cond = model.encode([prompt])
+        return mean_activations(
+            model, model.unet, probes, x, cond, schedule, outputs, grid, guidance
+        )
+
+    setting = f"guidance {guidance:g}, {steps} steps, {grid} places a side"
+    about: dict[str, Any] = {"run": run, "seed": seed, "setting": setting}
+    means = MeansFolder(
+        keep, {**about, "prompts": {name: text for name, (text, _) in texts.items()}}
+    )
+    todo = {(name, one): partial(make, name, seed + one) for name in texts for one in range(seeds)}
+    calls = steps * (1 if guidance == 1 else 2) + len(schedule.steps)
+    with locked(keep):
+        means.make(todo, "prompts and seeds", partial(trial, model), calls)
+
+    # Cosines of hidden states and of attention maps.
+    categories = [concept.category for concept in asked.concepts]
+    hidden = ConceptMeans(
+        means,
+        {name: (name, "") for name in texts if name != NOTHING},
+        seeds,
+        seeds,
+        categories,
+        about={**about, "maps": "hidden"},
+    )
+    attention = ConceptMeans(
+        means,
+        token_entries(asked),
+        seeds,
+        seeds,
+        categories,
+        "attn//",
+        {**about, "maps": "attention"},
+    )
+    rows = []
+    for concepts, layers, spaces in (
+        (hidden, blocks, ["latent", "pixel"]),
+        (attention, attentions, []),
+    ):
+        some, matrices = concepts.over_layers(layers, list(schedule.steps), sdxl.part_of, spaces)
+        mid = [layer for layer in layers if sdxl.part_of(layer) == "mid"]
+        some += concepts.feature_space(mid[:SPACE_LAYERS], list(schedule.steps), "mid")
+        some += concepts.composites(
+            concepts.mean_cosines(mid, "high"), asked, concepts is attention
+        )
+        keep_matrices(
+            keep / concepts.about["maps"], concepts.about, matrices, list(concepts.entries)
+        )
+        rows += some
+    return rows
+
+
+def prompts_of(asked: Prompts) -> dict[str, tuple[str, dict[str, str]]]:
+    """By name: the prompt, and the words in it whose attention is looked at, by the concepts they
+    stand for.
+    """
+    word = {concept.name: concept.word for concept in asked.concepts}
+    texts = {NOTHING: ("", {"": ""})}
+    for concept in asked.concepts:
+        texts[concept.name] = (concept.prompt, {concept.name: concept.word})
+    for composite in asked.composites:
+        texts[composite.name] = (composite.prompt, {part: word[part] for part in composite.parts})
+    return texts
+
+
+def token_entries(asked: Prompts) -> dict[str, tuple[str, str]]:
+    """Where the attention maps are: of each concept, and of each part of a composite."""
+    entries = {concept.name: (concept.name, f"attn/{concept.name}/") for concept in asked.concepts}
+    for composite in asked.composites:
+        for part in composite.parts:
+            entries[f"{composite.name}: {part}"] = (composite.name, f"attn/{part}/")
+    return entries
+
+
+def trial(model: sdxl.SDXL) -> Tensor:
+    return model(model.start([0], 3), torch.ones(1, device=model.device), None)
+
+
+def picture_tensor(model: sdxl.SDXL, x: X) -> Tensor:
+    """Pictures of latents, in [-1, 1]."""
+    pictures = torch.from_numpy(model.decode(x)).permute(0, 3, 1, 2) / 127.5 - 1
+    return pooled(pictures, PICTURE_SIDE)

@@ -1,0 +1,128 @@
+"""What is asked of a denoiser that somebody else made, and what can be wrong with it, each in one
+sentence.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, X
+from composcope.errors import InputError
+
+STATES = ("noised", "trajectory")
+Places = Float[np.ndarray, "sample condition 2"]
+
+
+def condition_names(condition_set: ConditionSet) -> tuple[str, ...]:
+    """Conditions as people write them, a place as 0.65,0.65; the second of two alike numbered."""
+    found: list[str] = []
+    for condition in condition_set:
+        text = (
+            ",".join(f"{part:g}" for part in condition) if is_place(condition) else str(condition)
+        )
+        again = sum(name.partition(" #")[0] == text for name in found)
+        found.append(f"{text} #{again + 1}" if again else text)
+    return tuple(found)
+
+
+def is_place(condition: Any) -> bool:
+    """A pair of numbers."""
+    pair = isinstance(condition, tuple | list | np.ndarray) and len(condition) == 2
+    return pair and all(isinstance(part, int | float | np.number) for part in condition)
+
+
+def cond_of(
+    conditioner: Conditioner | None, condition_sets: Sequence[ConditionSet], x: X, seed: int
+) -> Float[Tensor, "batch features"] | None:
+    """cond of each image, if the conditioner gives as many rows as there are images."""
+    if conditioner is None:
+        return None
+    cond = conditioner(condition_sets, seed)
+    if not isinstance(cond, Tensor) or cond.ndim != 2 or len(cond) != len(condition_sets):
+        found = list(cond.shape) if isinstance(cond, Tensor) else type(cond).__name__
+        raise InputError(
+            f"{type(conditioner).__name__} returns {found} for {len(condition_sets)} sets; "
+            "it returns a tensor [batch, features] with a row for each"
+        )
+    return cond.to(x)
+
+
+def places_of(
+    condition_sets: Sequence[ConditionSet], conditioner: Conditioner | None
+) -> Places | None:
+    """Where the conditions are, filled up with NaN; None if they are not places."""
+    asked = [condition for some in condition_sets for condition in some]
+    has_places = getattr(conditioner, "has_places", all(is_place(condition) for condition in asked))
+    if not asked or not has_places:
+        return None
+    places = np.full((len(condition_sets), max(map(len, condition_sets)), 2), np.nan)
+    for i, some in enumerate(condition_sets):
+        for k, place in enumerate(some):
+            if not is_place(place):
+                raise InputError(f"the condition {place!r} is not a place (u, v)")
+            if not all(0 <= part <= 1 for part in place):
+                raise InputError(
+                    f"the place {place!r} is not in [0, 1]^2; give fractions of width and height"
+                )
+            places[i, k] = place
+    return places
+
+
+def check_images(images: Any) -> None:
+    if not isinstance(images, Tensor) or images.ndim != 4:
+        found = list(images.shape) if isinstance(images, Tensor) else type(images).__name__
+        raise InputError(f"audit: images are {found}, not a tensor [batch, channel, height, width]")
+    if not images.is_floating_point() or images.dtype == torch.bfloat16 or not len(images):
+        raise InputError(
+            f"audit: {len(images)} images of {images.dtype}; give some in the denoiser's own x, "
+            "floats that numpy knows"
+        )
+    if not bool(images.isfinite().all()):
+        raise InputError("audit: the images hold numbers that are not finite")
+
+
+def check_levels(sigmas: Tensor, states: str) -> None:
+    if states not in STATES:
+        raise InputError(f"audit: states is one of {', '.join(STATES)}, not {states!r}")
+    if not len(sigmas) or not bool((sigmas > 0).all()):
+        raise InputError("audit: sigmas are above 0, and there is at least one")
+    if states == "trajectory" and not bool((sigmas.diff() < 0).all()):
+        raise InputError(
+            "a trajectory passes through falling noise levels; give the sigmas in that order"
+        )
+
+
+def check_conditions(
+    denoiser: Denoiser,
+    conditioner: Any,
+    condition_sets: Sequence[ConditionSet] | None,
+    count: int,
+) -> tuple[Any, Sequence[ConditionSet]]:
+    """The conditioner and one condition set an image; with nothing asked, no conditioner and empty
+    sets.
+    """
+    if condition_sets is None:
+        if conditioner is not None:
+            raise InputError(
+                "audit: a conditioner and no condition sets; give one an image, as condition_sets="
+            )
+        return None, [()] * count
+    if len(condition_sets) != count:
+        raise InputError(f"audit: {len(condition_sets)} condition sets for {count} images")
+    if any(isinstance(asked, str) for asked in condition_sets):
+        raise InputError(
+            "audit: a condition set is a sequence of conditions, not a string; put it in brackets"
+        )
+    found = getattr(denoiser, "conditioner", None) if conditioner is None else conditioner
+    if found is None:
+        raise InputError(
+            "audit: condition sets without a conditioner that makes cond of them; give conditioner="
+        )
+    for name in ("left_out", "features"):
+        if not hasattr(found, name):
+            raise InputError(f"audit: the conditioner {type(found).__name__} has no {name}")
+    return found, condition_sets

@@ -1,0 +1,247 @@
+"""The locality of a model: the same measurement for commands, the study, the explorer and
+notebooks.
+
+    rows = locality(load("exp1"))     # figures 2, 10 and 12 are drawn from them and the maps
+
+A noise level once measured is kept, so a measurement that was stopped goes on.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, Drawer, X
+from composcope.diffusion.sample import noise_levels
+from composcope.errors import InputError
+from composcope.locality.audit import Audit, Level, decoder_of, level_maps, states_at
+from composcope.locality.contract import (
+    check_conditions,
+    check_images,
+    check_levels,
+    cond_of,
+    condition_names,
+    places_of,
+)
+from composcope.locality.jacobian import Pixel
+from composcope.progress import track
+from composcope.results import Row
+from composcope.results.arrays import read_arrays, write_arrays
+
+K_ASKED = 4  # conditions, as in the paper's figures 2 and 10
+LEVELS = 9
+DIAGONAL = ((0.5, 0.5), (0.25, 0.25), (0.75, 0.75))  # (u, v), where no places are asked
+MAPS = "maps.npz"  # what figure 2 is drawn from
+
+
+def locality(
+    model: Drawer,
+    condition_set: ConditionSet | None = None,
+    levels: int = LEVELS,
+    num: int = 16,
+    states: str = "trajectory",
+    seed: int = 0,
+    images: X | None = None,
+    keep: Path | None = None,
+    pixels: Sequence[Pixel] | None = None,
+    memory: int = 2**28,
+    device: str = "cpu",
+) -> list[Row]:
+    """Where the scores of a model look, at `levels` noise levels from 80 down to 0.002, over `num`
+    samples.
+
+    condition_set: what every sample is asked; if none is given, the usual four conditions of the
+        model's conditioner.
+    images: clean images in the model's x to put noise on, for states="noised".
+    keep: a folder for the maps of each noise level; those that are there are not measured again.
+    pixels: to look at, (row, column); else those of the asked places and the centre.
+    memory: bytes for the activations of one backward pass.
+    """
+    if levels < 1 or num < 1:
+        raise InputError("locality: levels and num are at least 1")
+    if states == "noised" and images is None:
+        raise InputError('locality: states="noised" needs images to put noise on')
+    sigmas = noise_levels(levels)[:-1]
+    check_levels(sigmas, states)
+    clean = (torch.zeros(num, *model.shape) if images is None else images[:num]).to(device)
+    check_images(clean)
+    asked, way = asked_of(model, condition_set, seed)
+    alike = None if asked is None else [asked] * len(clean)
+    conditioner, sets = check_conditions(model, None, alike, len(clean))
+    places = places_of(sets, conditioner)
+    spots = tuple(pixels) if pixels is not None else pixels_at(places, model.shape[1:])
+    about = {**model.about, "states": states, "seed": seed, "asked": way}
+    noised_images = images_digest(clean) if states == "noised" else None
+    about["setting"] = setting_of(way, sets[0], levels, noised_images)
+
+    def noisy() -> Float[Tensor, "levels batch channel height width"]:
+        cond = cond_of(conditioner, sets, clean, seed)
+        return states_at(model, clean, sigmas, cond, states, seed)
+
+    found = all_levels(
+        model,
+        sigmas,
+        noisy,
+        spots,
+        conditioner,
+        sets,
+        seed,
+        memory,
+        keep,
+        origin_of(about, clean, sets, spots, levels),
+    )
+    audit = Audit(found, spots, sets, places, about=about)
+    if keep is not None:
+        write_arrays(keep / MAPS, about, maps_of(audit))
+    return audit.rows()
+
+
+def asked_of(
+    model: Drawer, condition_set: ConditionSet | None, seed: int
+) -> tuple[ConditionSet | None, str | None]:
+    """What is asked, and the way it was chosen; nothing of a model without a conditioner."""
+    conditioner = model.conditioner
+    if condition_set is not None:
+        return tuple(condition_set), "given"
+    if conditioner is None:
+        return None, None
+    if not hasattr(conditioner, "ask"):
+        raise InputError(
+            f"{type(conditioner).__name__} does not choose conditions itself; give a condition_set"
+        )
+    K = min(K_ASKED, conditioner.most)
+    return conditioner.ask(K, 1, seed)[0], conditioner.ways[0]
+
+
+def setting_of(
+    way: str | None, asked: ConditionSet, levels: int, noised_images: str | None
+) -> str | None:
+    """What else tells this measurement from the usual one, in words."""
+    words = []
+    if way == "given":
+        words.append("asked for " + " ".join(condition_names(asked)))
+    if levels != LEVELS:
+        words.append(f"{levels} noise levels")
+    if noised_images is not None:
+        words.append(f"on images {noised_images}")
+    return "; ".join(words) or None
+
+
+def pixels_at(
+    places: Float[np.ndarray, "sample condition 2"] | None, size: Sequence[int]
+) -> tuple[Pixel, ...]:
+    """The pixel (row, column) of each place, and the centre; with no places, three pixels on a
+    diagonal.
+    """
+    where = DIAGONAL if places is None else [*places[0].tolist(), (0.5, 0.5)]
+    return tuple(dict.fromkeys(pixel_of(place, size) for place in where))
+
+
+def pixel_of(place: Sequence[float], size: Sequence[int]) -> Pixel:
+    """The pixel (row, column) in which a place (u, v) lies."""
+    u, v = place
+    height, width = size
+    return min(int(v * height), height - 1), min(int(u * width), width - 1)
+
+
+def images_digest(images: X) -> str:
+    """Eight characters that change with the images."""
+    return hashlib.sha256(images.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
+
+
+def origin_of(
+    about: Mapping[str, Any],
+    clean: X,
+    sets: Sequence[ConditionSet],
+    spots: Sequence[Pixel],
+    levels: int,
+) -> dict[str, Any]:
+    """All that a kept noise level depends on."""
+    return {
+        **about,
+        "levels": levels if about["states"] == "trajectory" else None,
+        "num": len(clean),
+        "shape": list(clean.shape[1:]),
+        "conditions": list(condition_names(sets[0])),
+        "pixels": [list(pixel) for pixel in spots],
+    }
+
+
+def all_levels(
+    denoiser: Denoiser,
+    sigmas: Sequence[float] | Tensor,
+    noisy: Callable[[], Float[Tensor, "levels batch channel height width"]],
+    pixels: Sequence[Pixel],
+    conditioner: Conditioner | None,
+    condition_sets: Sequence[ConditionSet],
+    seed: int,
+    memory: int,
+    keep: Path | None,
+    origin: Mapping[str, Any],
+    gradients_at: Sequence[int] | None = None,
+    what: str | None = None,
+) -> tuple[Level, ...]:
+    """Every noise level: read if it is kept, measured and kept if it is not. `noisy` is asked for
+    states only then.
+
+    gradients_at: the indices of the levels at which gradients are taken, which cost most; else all.
+    """
+    decode = decoder_of(denoiser)
+    states = None
+    found = []
+    name = what or str(origin.get("run") or "locality")
+    for index, sigma in track(list(enumerate(map(float, sigmas))), f"{name}: noise levels"):
+        path = None if keep is None else keep / f"sigma-{sigma:.4f}.npz"
+        made_from = {**origin, "sigma": round(sigma, 6)}
+        if path is not None and path.exists():
+            found.append(level_from(path, made_from))
+            continue
+        if states is None:
+            states = noisy()
+        spots = pixels if gradients_at is None or index in gradients_at else ()
+        level = level_maps(
+            denoiser, states[index], sigma, spots, conditioner, condition_sets, seed, memory, decode
+        )
+        if path is not None:
+            arrays = {name: np.asarray(value) for name, value in asdict(level).items()}
+            write_arrays(path, made_from, arrays)
+        found.append(level)
+    return tuple(found)
+
+
+def level_from(path: Path, made_from: Mapping[str, Any]) -> Level:
+    arrays = read_arrays(path, made_from)
+    try:
+        sigma = float(arrays.pop("sigma"))
+        return Level(sigma, **arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} does not hold a measured noise level ({error}); remove it to measure again"
+        ) from None
+
+
+def maps_of(audit: Audit) -> dict[str, np.ndarray]:
+    """Means over samples, small enough to ship beside rows: what `report.locality.heatmaps` draws.
+
+    Only of the levels with gradients, if gradients were not taken at all of them. Gradients are in
+    units of the greatest of their map, which half precision can hold at every noise level."""
+    levels = [level for level in audit.levels if level.gradients.shape[1]] or audit.levels
+    places = np.zeros((0, 2)) if audit.places is None else audit.places[0]
+    gradients = np.stack([level.gradients.mean(0) for level in levels])
+    greatest = gradients.max((-2, -1), keepdims=True)
+    influences = np.stack([level.influences.mean(0) for level in levels])
+    return {
+        "sigmas": np.array([level.sigma for level in levels]),
+        "pictures": np.stack([level.picture for level in levels]),
+        "gradients": (gradients / np.where(greatest > 0, greatest, 1)).astype(np.float16),
+        "influences": influences.astype(np.float16),
+        "pixels": np.array(audit.pixels, int).reshape(-1, 2),
+        "places": places,
+        "conditions": np.array(audit.conditions, dtype=str),
+    }

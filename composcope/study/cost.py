@@ -1,0 +1,93 @@
+"""What a node of the study takes: passes of its network, counted, times the operations of a pass, counted too.
+
+    minutes = passes * operations of one pass / (60 * operations a second)
+
+A pass is one evaluation of the network on one image, or on one patch of a local one; training takes three of each view
+(one forward, two backward).
+"""
+
+from functools import lru_cache
+
+from composcope.runs.config import Config
+from composcope.study.table import LOCALITY_SAMPLES, Intervention, Run
+
+# Multiply-adds count as two operations. One core was measured while the other trained too: 47 to 96 GFLOP/s for the
+# networks of the laptop preset. The GPU's rate is stated, not measured: 40 % of an A100's 312 TFLOP/s in bfloat16.
+CORE = 5e10
+GPU = 0.4 * 312e12
+RATES = {"smoke": 5e9, "laptop": CORE, "small": GPU, "paper": GPU}  # small networks mostly wait
+START = 0.15  # minutes to begin a command
+FORWARD_AND_BACKWARD = 3
+PATCHES_AN_IMAGE = 2  # in training, one with a condition and one without (section E.3)
+NOISE_LEVELS = 9  # of locality
+PIXELS = 5  # whose gradients are taken, each in three channels
+CONCEPTS = 9  # of features: eight colours and nothing
+FEATURE_SAMPLES = 100
+
+
+def hardware(preset: str) -> str:
+    return "one GPU" if RATES[preset] == GPU else "one core"
+
+
+@lru_cache
+def operations(config: Config) -> int:
+    """Of one pass, counted by torch on tensors that hold nothing."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from composcope.runs.model import conditioner_of, network
+
+    conditioner = conditioner_of(config)
+    with torch.device("meta"):
+        net = network(config, conditioner)
+        side = config.architecture.resolution
+        features = conditioner.features if conditioner else 0
+        if config.net == "local":
+            side = net.patches.side
+            features = net.patches.features
+            net = net.unet
+        with FlopCounterMode(display=False) as counter:
+            net(torch.zeros(1, 3, side, side), torch.zeros(1), torch.zeros(1, features))
+    return counter.get_total_flops()
+
+
+def views(config: Config) -> int:
+    """Passes for one evaluation of the denoiser."""
+    return config.architecture.grid_size**2 if config.net == "local" else 1
+
+
+def training_operations(config: Config) -> int:
+    """For one training image."""
+    seen = PATCHES_AN_IMAGE if config.net == "local" else 1
+    return FORWARD_AND_BACKWARD * seen * operations(config)
+
+
+def minutes(passes: float, config: Config, preset: str) -> float:
+    return START + passes * operations(config) / RATES[preset] / 60
+
+
+def training_minutes(config: Config, preset: str) -> float:
+    return START + config.recipe.images * training_operations(config) / RATES[preset] / 60
+
+
+def evaluation_minutes(
+    config: Config, preset: str, num: int, max_K: int, steps: int, intervention: Intervention | None
+) -> float:
+    """Heun's method takes 2 steps - 1 evaluations; an intervention has one pass a condition and one for none."""
+    each_K = [K + 1 if intervention else 1 for K in range(max_K + 1)]
+    return minutes(num * (2 * steps - 1) * views(config) * sum(each_K), config, preset)
+
+
+def locality_minutes(config: Config, preset: str, num: int = LOCALITY_SAMPLES, levels: int = NOISE_LEVELS) -> float:
+    """At each noise level of each sample: on its way, without each condition, and the gradient of each pixel."""
+    gradients = PIXELS * 3 * FORWARD_AND_BACKWARD
+    return minutes(levels * num * views(config) * (2 + PIXELS + gradients), config, preset)
+
+
+def features_minutes(config: Config, preset: str, steps: int) -> float:
+    return minutes(CONCEPTS * FEATURE_SAMPLES * (2 * steps - 1) * views(config), config, preset)
+
+
+def run_minutes(run: Run, preset: str) -> float:
+    """The training alone."""
+    return training_minutes(run.config(preset), preset)

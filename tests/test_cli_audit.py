@@ -1,0 +1,106 @@
+"""`composcope audit` on a model of one's own, written to a file and named on the command line."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from composcope.cli import main
+from composcope.results import read_rows, where
+
+MY_MODEL = '''
+import torch
+from my_words import NAMES
+
+def denoiser(x, sigma, cond):
+    """Word k paints the k-th quarter of the rows."""
+    rows = torch.zeros(len(x), 1, x.shape[2], 1)
+    if cond is not None:
+        rows = cond[:, None, :, None].repeat_interleave(x.shape[2] // 4, 2)
+    return 0.5 * x + rows
+
+def flat(x, sigma, cond):
+    return x[:, 0]
+
+class Words:
+    features = 4
+
+    def __call__(self, condition_sets, seed=0):
+        return torch.stack([self.left_out(asked)[0] for asked in condition_sets])
+
+    def left_out(self, condition_set, seed=0):
+        parts = torch.eye(4)[[NAMES.index(name) for name in condition_set]]
+        return torch.cat([parts.sum(0)[None], parts.sum(0) - parts])
+
+conditioner = Words()
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "my_words.py").write_text('NAMES = ["sky", "hill", "tree", "lake"]')
+    (tmp_path / "my_model.py").write_text(MY_MODEL)
+    (tmp_path / "asked.json").write_text('[["sky", "lake"]]')
+    (tmp_path / "photos").mkdir()
+    rng = np.random.default_rng(0)
+    for index in range(3):
+        picture = Image.fromarray(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8))
+        picture.save(tmp_path / "photos" / f"{index}.png")
+    return tmp_path
+
+
+def run(folder: Path, name: str, *more: str) -> Path:
+    out = folder / "results" / "audit.jsonl"
+    images = ("--images", str(folder / "photos"), "--size", "16", "--out", str(out))
+    sys.argv = ["composcope", "audit", f"{folder / 'my_model.py'}:{name}", *images, *more]
+    main()
+    return out
+
+
+def test_a_denoiser_of_ones_own_with_words_as_conditions(folder, capsys):
+    conditions = ("--conditioner", f"{folder / 'my_model.py'}:conditioner")
+    asked = ("--asked", str(folder / "asked.json"))
+    out = run(folder, "denoiser", *conditions, *asked, "--sigmas", "5", "0.5")
+    rows = read_rows(out)
+    assert [row.value for row in where(rows, what="locality/square")] == [1, 1]
+    assert [row.value for row in where(rows, what="locality/overlap")] == [0, 0, 0]
+    assert {row.condition for row in where(rows, what="locality/influence")} == {"sky", "lake"}
+    assert {(row.run, row.n) for row in rows} == {(f"{folder / 'my_model.py'}:denoiser", 3)}
+    printed = capsys.readouterr().out
+    assert "no places" in printed and f"rows: {out}" in printed and "next:" in printed
+    picture = np.asarray(Image.open(out.with_suffix(".png")))
+    assert picture.std() > 10  # something is drawn
+
+
+def test_without_conditions_and_as_json(folder, capsys):
+    out = run(folder, "denoiser", "--sigmas", "1", "--num", "2", "--json")
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["what"] for line in printed] == ["locality/square", "locality/energy"]
+    assert len(read_rows(out)) == 2
+
+
+def test_what_is_wrong_is_one_sentence_and_nothing_is_left_behind(folder, capsys):
+    (folder / "broken.json").write_text('["sky"]')
+    (folder / "two.json").write_text('[["sky"], ["lake"]]')
+    (folder / "spoiled.py").write_text("def denoiser(:")
+    words = ("--conditioner", f"{folder / 'my_model.py'}:conditioner")
+    for name, more, said in (
+        ("nobody", (), "has no 'nobody'"),
+        ("flat", (), "returns [3, 16, 16] for x of [3, 3, 16, 16]"),
+        ("denoiser", words, "a conditioner and no condition sets"),
+        ("denoiser", ("--asked", str(folder / "asked.json")), "without a conditioner"),
+        ("denoiser", (*words, "--asked", str(folder / "broken.json")), "Expected `array`"),
+        ("denoiser", (*words, "--asked", str(folder / "two.json")), "2 condition sets for 3"),
+        ("denoiser", ("--conditioner", "conditioner"), "give FILE.py:NAME"),
+        ("denoiser", ("--conditioner", f"{folder / 'spoiled.py'}:it"), "cannot be imported"),
+        ("denoiser", ("--conditioner", f"{folder / 'none.py'}:it"), "there is no file"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            run(folder, name, *more)
+        err = capsys.readouterr().err
+        assert stopped.value.code == 2 and said in err and "Traceback" not in err
+        assert len(err.splitlines()) == 1
+    assert not (folder / "results").exists()

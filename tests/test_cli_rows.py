@@ -1,0 +1,72 @@
+"""`composcope rows` and the tab completion: rows by their coordinates, in the formats other
+programs read."""
+
+import csv
+import io
+import sys
+
+import pytest
+
+from composcope import cli
+from composcope.cli.rows import Args, main
+from composcope.errors import InputError
+from composcope.files import parse_json
+from composcope.results import Row, add_rows, row
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = [row("length/exact", K / 4, low=0.0, high=1.0, n=4, run="exp1", K=K) for K in (1, 2)]
+    text = row("theory/lemma", "holds", run="toy", pixel=(1, 2))
+    add_rows(tmp_path / "a.jsonl", [*made, text])
+    return tmp_path
+
+
+def test_csv_and_json_hold_what_was_measured(folder, capsys):
+    main(Args(("run=exp1", "K=2"), (folder,), csv=True))
+    (line,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (line["what"], line["value"], line["K"], line["n"]) == ("length/exact", "0.5", "2", "4")
+    main(Args((), (folder,), json=True))
+    lines = capsys.readouterr().out.splitlines()
+    assert [parse_json(text, Row, "printed").value for text in lines] == [0.25, 0.5, "holds"]
+    main(Args((), (folder,)))
+    assert "3 rows, 3 of them shown" in capsys.readouterr().out
+
+
+def test_parquet_is_a_table(folder):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    main(Args((), (folder,), parquet=folder / "rows.parquet"))
+    table = parquet.read_table(folder / "rows.parquet").to_pylist()
+    assert [(line["value"], line["text"]) for line in table] == [
+        (0.25, None),
+        (0.5, None),
+        (None, "holds"),
+    ]
+
+
+def test_parquet_without_pyarrow_is_one_sentence(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match="--parquet needs pyarrow"):
+        main(Args((), (folder,), parquet=folder / "rows.parquet"))
+    assert not (folder / "rows.parquet").exists()
+
+
+@pytest.mark.parametrize("word", ["colour=1", "K", "K=", "K=two"])
+def test_what_is_no_coordinate_is_named(folder, word):
+    with pytest.raises(InputError, match=repr(word)):
+        main(Args((word,), (folder,)))
+
+
+def test_the_shell_completes_commands_and_their_options(monkeypatch, capsys):
+    some = {name: cli.COMMANDS[name] for name in ("rows", "models", "scenes", "train")}
+    monkeypatch.setattr(cli, "COMMANDS", some)
+    monkeypatch.setattr(sys, "argv", ["composcope", cli.COMPLETION, "bash"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    script = capsys.readouterr().out
+    assert not stop.value.code
+    assert all(word in script for word in ("rows", "models", "--where", "--optimizer", "--view"))
+    monkeypatch.setattr(sys, "argv", ["composcope", cli.COMPLETION, "fish"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2 and "bash, zsh or tcsh" in capsys.readouterr().err

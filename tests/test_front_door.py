@@ -1,0 +1,130 @@
+"""`composcope` itself: eleven names, imported when used; one sentence for each mistake of a
+newcomer."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import composcope
+from composcope.diffusion.checkpoint import save_tensors
+from composcope.diffusion.pixels import Pixels
+from composcope.diffusion.sample import noise_levels, sample
+from composcope.errors import InputError
+from composcope.results import add_rows, row
+from composcope.runs.config import configure
+from composcope.runs.model import Model
+
+NAMES = ["load", "models", "draw", "evaluate", "audit", "LocalConditions", "rows", "Rules", "sample", "render", "detect"]
+
+
+def model_of(experiment):
+    return Model(configure(experiment, "smoke"), Pixels(torch.zeros(3, 1, 1), 1.0)).eval()
+
+
+def test_the_names_are_these_and_no_more():
+    assert sorted(composcope.__all__) == sorted(NAMES)
+    assert sorted(dir(composcope)) == sorted([*NAMES, "__version__"])
+    assert all(callable(getattr(composcope, name)) for name in NAMES)
+    with pytest.raises(AttributeError, match="has no attribute 'evil'"):
+        composcope.evil  # noqa: B018
+
+
+def test_nothing_heavy_is_imported_before_it_is_used():
+    code = "import sys, composcope; dir(composcope); print({'torch', 'numpy', 'numba'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_draw_is_the_sampler_decoded_image_by_image():
+    model, places = model_of("exp1"), [(0.65, 0.65), (0.35, 0.35)]
+    images = composcope.draw(model, [places, []], seeds=[3, 4], steps=4)
+    cond = torch.cat([model.conditioner([places], 3), model.conditioner([[]], 4)])
+    expected = model.decode(sample(model, [3, 4], model.shape, cond, noise_levels(4)))
+    np.testing.assert_array_equal(images, expected)
+    assert images.dtype == np.uint8 and images.shape == (2, 16, 16, 3)
+    assert torch.get_num_threads() == 1  # what it was before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (([(0.65, 0.65), (0.35, 0.35)],), "a list of condition sets"),
+        (("red blue",), "a list of condition sets"),
+        (([[(0.5, 0.5)]] * 2, [0]), "2 condition sets and 1 seeds"),
+        (([],), "no condition sets"),
+        (([[(0.5, 0.5)]], [0], 1), "at least 2"),
+        (([[(0.5, 0.5)]], [0], 4, "rk4"), "there is no solver 'rk4'"),
+        (([["red"]],), "the location red is not a"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(arguments, sentence):
+    with pytest.raises(InputError, match=sentence):
+        composcope.draw(model_of("exp1"), *arguments)
+
+
+def test_conditions_without_a_conditioner_are_refused_not_ignored():
+    model = model_of("images")
+    with pytest.raises(InputError, match="no conditioner"):
+        composcope.draw(model, [[(0.5, 0.5)]])
+    assert composcope.draw(model, [()] * 2, steps=2).shape == (2, 16, 16, 3)
+
+
+MISTAKES = {
+    "composcope.Rules(objects=3)": "objects are a range, fewest and most, such as (1, 3), not 3",
+    "composcope.render(composcope.sample(0, 0, composcope.Rules()))": "render takes a list of scenes",
+    "load('exp1', 'early')": "exp1 as it ships has no early snapshot",
+    "load('https://example.org/exp1')": "https://example.org/exp1 is an address",
+    "model(torch.zeros(2, *model.shape), 0.5, None)": "sigma is a tensor of 2 noise levels",
+    "model(torch.zeros(2, *model.shape), torch.ones(1), None)": "sigma is a tensor of 2 noise levels",
+}
+
+
+def test_mistakes_are_one_sentence_as_users_see_them():
+    """In a process of its own: here, shapes and types are checked before our code sees them."""
+    setup = (
+        "import torch, composcope\nfrom composcope import load\nfrom composcope.errors import InputError\n"
+        "from composcope.diffusion.pixels import Pixels\nfrom composcope.runs import Model, configure\n"
+        "model = Model(configure('exp1', 'smoke'), Pixels(torch.zeros(3, 1, 1), 1.0))\n"
+    )
+    code = setup + "".join(
+        f"try:\n    {mistake}\nexcept InputError as error:\n    print(error)\n"
+        for mistake in MISTAKES
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(MISTAKES)
+    for line, sentence in zip(lines, MISTAKES.values(), strict=True):
+        assert sentence in line
+
+
+def test_rows_are_flat_and_chosen_by_their_coordinates(tmp_path):
+    made = [row("length/exact", K / 4, run=run, K=K) for run in ("exp1", "exp2") for K in (1, 2)]
+    add_rows(tmp_path / "some.jsonl", made)
+    found = composcope.rows([tmp_path], run="exp1", K=[2, 3])
+    assert [(line["what"], line["value"], line["run"], line["K"]) for line in found] == [
+        ("length/exact", 0.5, "exp1", 2)
+    ]
+    assert len(composcope.rows([tmp_path])) == 4
+    with pytest.raises(InputError, match="no coordinate 'colour'"):
+        composcope.rows([tmp_path], colour=1)
+
+
+def test_models_are_listed_with_what_was_measured_of_them(tmp_path):
+    from composcope.study.shipped import models
+
+    for name in ("exp1", "exp2"):
+        configure(name, "smoke").save(tmp_path / name / "config.json")
+        save_tensors(tmp_path / name / "model.safetensors", {})
+    about = {"run": "exp1", "rule": "paper", "max_K": 12}
+    old = row("length/k_max", 3, **about, snapshot="early")
+    add_rows(
+        tmp_path / "exp1" / "rows.jsonl",
+        [old, row("length/k_max", 7, low=5, high=8, **about, snapshot="final")],
+    )
+    first, second = models(tmp_path)
+    assert (first["name"], first["K_max"], first["low"], first["high"]) == ("exp1", 7, 5, 8)
+    assert (first["objects"], first["labels"], first["images"]) == ("1-3", "all", 1600)
+    assert (second["name"], second["K_max"]) == ("exp2", None)

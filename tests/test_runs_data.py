@@ -1,0 +1,84 @@
+"""Own images from end to end: trained on, loaded, drawn with and audited, by words or by places."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from composcope.diffusion.sample import noise_levels, sample
+from composcope.errors import InputError
+from composcope.locality import audit
+from composcope.runs import configure, load
+from composcope.runs.config import Config
+from composcope.runs.data import Stored, complete, images_of
+from composcope.runs.training import start
+from composcope.scenes import Rules
+from composcope.scenes.condition import Vocabulary
+from composcope.scenes.export import Job, export
+
+SMALL = {"images": 64, "batch": 8}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve pictures, half of them red on the left, half of them blue on the right."""
+    path = tmp_path_factory.mktemp("own")
+    lines = []
+    for i in range(12):
+        red = i % 2 == 0
+        picture = np.full((16, 16, 3), 128, np.uint8)
+        picture[4:12, slice(1, 7) if red else slice(9, 15)] = (250, 0, i) if red else (0, i, 250)
+        Image.fromarray(picture).save(path / f"{i}.png")
+        tags = ["red", "left"] if red else ["blue", "right"]
+        place = [0.25 if red else 0.75, 0.5]
+        lines.append(json.dumps({"file_name": f"{i}.png", "tags": tags, "places": [place]}))
+    (path / "metadata.jsonl").write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr("composcope.runs.data.MEASURED", 256)
+
+
+def test_words_are_trained_on_drawn_with_and_audited(folder, tmp_path):
+    asked = {"conditioner": "vocabulary", "data": str(folder), "field": "tags", **SMALL}
+    start(configure("exp1", "smoke", asked), tmp_path / "run")
+    kept = Config.load(tmp_path / "run" / "config.json")
+    assert kept.words == ("blue", "left", "red", "right")
+    start(configure("exp1", "smoke", asked), tmp_path / "run")  # the same run, which is finished
+
+    model = load(tmp_path / "run")
+    assert model.conditioner == Vocabulary(("blue", "left", "red", "right"))
+    sets = [("red", "left"), ("blue",)]
+    x = sample(model, [0, 1], model.shape, model.conditioner(sets), noise_levels(4))
+    assert model.decode(x).shape == (2, 16, 16, 3)
+
+    images = model.pixels.encode(images_of(kept)(0, 2)[0])
+    report = audit(model, images, sets, model.conditioner, sigmas=[1.0])
+    table = report.table()
+    assert "1.000" in table
+
+
+def test_places_and_shards_are_trained_on(folder, tmp_path):
+    asked = {"data": str(folder), "field": "places", "images": 16, "batch": 8}
+    start(configure("exp1", "smoke", asked), tmp_path / "places")
+    assert load(tmp_path / "places").conditioner.has_places
+    export(Job(6, (24, 18), "webdataset", Rules((1, 3))), tmp_path / "shards")
+    asked = {"data": str(tmp_path / "shards"), "images": 16, "batch": 8}
+    start(configure("exp2", "smoke", asked), tmp_path / "run")
+    assert load(tmp_path / "run").config.data == str(tmp_path / "shards")
+
+
+def test_pictures_of_any_layout_do_where_nothing_is_asked(folder, tmp_path):
+    export(Job(6, (24, 18), "parquet", Rules((1, 3))), tmp_path / "shards")
+    for path, count in ((folder, 12), (tmp_path / "shards", 6)):
+        images = Stored(path, 16, 0).images
+        assert images.shape == (count, 3, 16, 16) and images.dtype == torch.uint8
+
+
+def test_a_vocabulary_needs_data():
+    with pytest.raises(InputError, match="give --data"):
+        complete(configure("exp1", "smoke", {"conditioner": "vocabulary"}))

@@ -1,0 +1,104 @@
+"""The table of the study: the paper's values as data, runs of one network and one number of images, comparisons."""
+
+from dataclasses import replace
+
+import pytest
+
+from composcope.results import Row
+from composcope.study import cost, table
+from composcope.study.table import BY_NAME, EFFECTS, K_MAX, LOCAL, RUNS, Effect, PaperValue, Side, compare
+
+
+def test_the_values_of_the_paper_by_version():
+    assert BY_NAME["exp1"].paper_k_max == (PaperValue(9, 9, "v1"), PaperValue(7, 7, "v3"))
+    assert BY_NAME["exp2"].paper_k_max[0].extras == (0, 2)
+    assert [str(value) for value in BY_NAME["exp2l"].paper_k_max] == ["9+(0-2)", "9"]
+    assert str(BY_NAME["random"].paper_none_asked[0]) == "0-3"
+    assert BY_NAME["color"].paper_k_max == (PaperValue(7, 7, "v1"),)
+    for name in ("exp3s", "exp2l-wide"):  # not in the paper, and without a number there
+        assert BY_NAME[name].paper_k_max == BY_NAME[name].paper_none_asked == ()
+
+
+def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
+    configs = [run.config("laptop") for run in RUNS]
+    assert len({config.recipe.images for config in configs}) == 1
+    on_images = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "global"}
+    on_patches = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "local"}
+    assert len(on_images) == 1 and len(on_patches) == 2  # the paper's patches, and those as wide as the image
+    assert {run.config().recipe.seed for run in RUNS} == {0, 1}
+    assert len({config.json() for config in configs}) == len(RUNS)  # no run is there twice
+
+
+def test_every_effect_is_about_runs_of_the_study():
+    for effect in EFFECTS:
+        for side in (effect.above, effect.below):
+            assert side.run in BY_NAME or side.run in table.MACHINES
+            assert side.intervention is None or side.intervention in BY_NAME[side.run].interventions
+    assert any("lacks pixel locality" in effect.says for effect in EFFECTS)
+    assert any("middle noise" in effect.says for effect in EFFECTS)
+
+
+def k_max(run: str, value: int, low: int, high: int, **more) -> Row:
+    usual = {"snapshot": "final", "rule": "paper", "asked": "paper", "max_K": 12, "tolerance": 0.1, "images": 256_000}
+    return Row("length/k_max", value, low, high, 48, run=run, **{**usual, **more})
+
+
+EFFECT = Effect("Fig. 1", "", Side("exp1"), Side("exp2"), K_MAX)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "agrees"),
+    [((7, 5, 8), (1, 1, 2), "apart"), ((3, 2, 5), (1, 1, 2), "overlap"), ((1, 1, 2), (1, 1, 2), "no")],
+)
+def test_whether_intervals_are_apart(above, below, agrees):
+    found = compare(EFFECT, [k_max("exp1", *above), k_max("exp2", *below)])
+    assert found.agrees == agrees and (found.above.value, found.below.value) == (above[0], below[0])
+    assert found.terms == "at equal network, training images (256,000), tolerance (0.1)"
+
+
+def test_what_is_not_equal_is_told():
+    rows = [k_max("exp1", 7, 6, 8, images=480_000), k_max("exp2", 1, 1, 2, tolerance=0.0625)]
+    words = compare(EFFECT, rows).terms
+    assert "training images 480,000 against 256,000" in words and "tolerance 0.1 against 0.0625" in words
+    patches = Effect("Fig. 1", "", Side("exp2l"), Side("exp2"))
+    words = compare(patches, [k_max("exp2l", 9, 8, 9), k_max("exp2", 1, 1, 2)]).terms
+    assert "network on patches of 5 of 16 cells against whole images" in words
+    assert compare(EFFECT, rows[:1]).agrees == "not measured"
+
+
+def test_of_several_rows_the_pair_that_differs_least_and_then_the_newest_is_compared():
+    rows = [
+        k_max("exp1", 5, 4, 6, tolerance=0.0625, date="2026-03-01"),
+        k_max("exp1", 6, 5, 7, date="2026-01-01"),
+        k_max("exp1", 7, 6, 8, date="2026-02-01", weights="other"),
+        k_max("exp2", 1, 1, 2, date="2026-01-01"),
+        k_max("exp2", 8, 8, 9, intervention="local", radius=LOCAL.radius),
+        k_max("exp2", 9, 8, 9, intervention="local", radius=0.125),
+        k_max("exp1", 2, 2, 2, snapshot="early"),
+        k_max("exp1", 3, 3, 3, rule="strict"),
+    ]
+    assert compare(EFFECT, rows).above.tolerance == 0.1
+    assert compare(EFFECT, [replace(row, date="2026-02-02") if row.run == "exp2" else row for row in rows]).above.value == 7
+    assert compare(replace(EFFECT, above=Side("exp2", LOCAL)), rows).above.value == 8
+
+
+def test_over_pixels_and_noise_levels_the_mean_is_compared():
+    def square(sigma: float, pixel: tuple[int, int], value: float) -> Row:
+        more = {"run": "exp1", "snapshot": "final", "states": "trajectory", "sigma": sigma, "pixel": pixel}
+        return Row("locality/square", value, value - 2, value + 2, 16, **more)
+
+    rows = [square(80.0, (1, 1), 9.0), square(80.0, (2, 2), 11.0), square(20.0, (1, 1), 13.0), square(1.0, (1, 1), 30.0)]
+    effect = next(one for one in EFFECTS if "than at high noise" in one.says)
+    found = compare(effect, rows)
+    assert (found.above.value, found.below.value, found.below.low) == (30, 11, 9) and found.agrees == "apart"
+
+
+def test_operations_of_the_paper_are_counted():
+    """1.1 TFLOP a training image; patches are seen two an image, in training, and 256 an image in sampling."""
+    config = BY_NAME["exp1"].config("paper")
+    assert cost.training_operations(config) == pytest.approx(1.1e12, rel=0.02)
+    local = BY_NAME["exp2l"].config("paper")
+    assert cost.training_operations(local) == 6 * cost.operations(local)
+    assert cost.views(local) == 256 and cost.views(config) == 1
+    hours = cost.training_minutes(config, "paper") / 60
+    assert hours == pytest.approx(128 * 2**20 * 1.1e12 / cost.GPU / 3600, rel=0.02)

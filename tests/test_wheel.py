@@ -1,0 +1,73 @@
+"""The package as users install it: a wheel in an environment that has the dependencies alone."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+JOURNEY = """
+import composcope
+from composcope import detect, draw, load
+from composcope.scenes import PAPER_LOCATIONS
+
+asked = PAPER_LOCATIONS[:2]
+images = draw(load("exp1"), [asked] * 2, seeds=range(2), steps=8)
+print(composcope.__file__, images.shape, [len(found) for found in detect(images)])
+"""
+
+
+def run(*words, cwd, **more):
+    """A command that knows nothing of this clone."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(word) for word in words], cwd=cwd, env=clean, capture_output=True, text=True, **more
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Built from a copy: nothing of an older build comes in, and nothing is left here."""
+    tree = tmp_path_factory.mktemp("tree")
+    hidden = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+    shutil.copytree(ROOT / "composcope", tree / "composcope", ignore=hidden)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    build = "from setuptools.build_meta import build_wheel; print(build_wheel('dist'))"
+    name = run(sys.executable, "-c", build, cwd=tree).splitlines()[-1]
+    return tree / "dist" / name
+
+
+def test_the_wheel_has_what_is_needed(wheel):
+    names = {*zipfile.ZipFile(wheel).namelist()}
+    here = [path for path in (ROOT / "composcope").rglob("*") if path.is_file()]
+    wanted = {str(path.relative_to(ROOT)) for path in here if "__pycache__" not in path.parts}
+    assert wanted - names == set()
+    assert "composcope/py.typed" in wanted
+    assert any(name.startswith("composcope/experiments/") for name in names)
+
+
+def test_load_draw_and_count_from_an_empty_environment(wheel, tmp_path):
+    venv = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", venv, cwd=tmp_path)
+    python = venv / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
+    run(*pip, "install", "--quiet", "--no-index", "--no-deps", wheel, cwd=tmp_path)
+
+    # The dependencies of this environment, without what its own .pth files add: this clone.
+    packages = Path(
+        run(python, "-c", "import site; print(site.getsitepackages()[0])", cwd=tmp_path).strip()
+    )
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+
+    where, *rest = run(python, "-c", JOURNEY, cwd=tmp_path).split(maxsplit=1)
+    assert Path(where).is_relative_to(venv)
+    assert rest[0].startswith("(2, ")
+    assert run(venv / "bin" / "composcope", "--version", cwd=tmp_path).strip()
