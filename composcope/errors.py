@@ -86,5 +86,6 @@ def stopped(number: int, frame: object) -> None:
 def end(sentence: str, code: int = 2) -> None:
     """Of the processes of one torchrun, the first speaks for all."""
     if os.environ.get("RANK", "0") == "0":
-        print(f"composcope: {sentence}", file=sys.stderr)
+        plain = "".join(letter if letter.isprintable() else "?" for letter in sentence)
+        print(f"composcope: {plain}", file=sys.stderr)  # names in files may hold anything
     sys.exit(code)

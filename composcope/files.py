@@ -215,7 +215,7 @@ def parse_json(text: bytes | str, kind: type[T] | Any, where: str) -> T:
             raise InputError(f"an integer of {len(found[1])} digits")
         decoded = msgspec.json.decode(raw)
         if unknown := unknown_field(decoded, kind):
-            raise InputError(f"there is no field `{unknown}`")
+            raise InputError(f"there is no field {unknown!r}")
         return msgspec.convert(decoded, kind, str_keys=True)
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{where}: {error}") from None

@@ -123,7 +123,7 @@ def test_json_becomes_dataclasses():
         (GOOD.replace('"rate": 1', '"rate": 1e999'), "out of range"),
         (GOOD.replace('"rate": 1', '"rate": NaN'), "malformed"),
         (GOOD.replace('"rate": 1', '"rate": -1'), "a rate below 0"),
-        (GOOD.replace("mult", "mult_"), "there is no field `inner.mult_`"),
+        (GOOD.replace("mult", "mult_"), "there is no field 'inner.mult_'"),
         (GOOD.replace('"name": "a", ', ""), "missing required field `name`"),
         (GOOD[:-1], "truncated"),
         ("[" * 100_000 + "]" * 100_000, "recursion"),

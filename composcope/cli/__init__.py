@@ -4,8 +4,10 @@ Each file of this room has a frozen dataclass `Args`, whose docstring opens with
 and `main(args)`. One whose defaults depend on its arguments has `parse(words)` as well.
 """
 
+import dataclasses
 import importlib.metadata
 import inspect
+import math
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -61,7 +63,9 @@ def main() -> None:
             raise InputError(f"there is no command {name!r}; the commands are {names}")
         else:
             command = module_of(name)
-            command.main(arguments(command, name, rest))
+            args = arguments(command, name, rest)
+            check_numbers(args)
+            command.main(args)
 
 
 def module_of(name: str) -> ModuleType:
@@ -74,6 +78,22 @@ def arguments(command: ModuleType, name: str, words: Sequence[str]) -> Any:
         return command.parse(words)
     about = inspect.getdoc(command.Args)
     return tyro.cli(command.Args, prog=f"composcope {name}", description=about, args=words)
+
+
+def check_numbers(args: Any, name: str = "") -> None:
+    """An InputError for numbers that no option can mean: not finite, or beyond 64 bits."""
+    if dataclasses.is_dataclass(args):
+        for field in dataclasses.fields(args):
+            check_numbers(getattr(args, field.name), f"--{field.name.replace('_', '-')}")
+    elif isinstance(args, list | tuple):
+        for value in args:
+            check_numbers(value, name)
+    elif isinstance(args, float) and not math.isfinite(args):
+        raise InputError(f"{name} {args}: not a finite number")
+    elif isinstance(args, int) and not -(2**62) < args < 2**62:
+        raise InputError(f"{name}: a number of {len(str(args))} digits is too large")
+    elif isinstance(args, int) and name == "--seed" and args < 0:
+        raise InputError(f"{name} {args}: a seed is 0 or more")
 
 
 def complete(words: Sequence[str]) -> None:
