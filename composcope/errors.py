@@ -1,5 +1,91 @@
-"""The one exception that means "your input", not "our bug": the command line prints its sentence and exits with 2."""
+"""What is not our bug: bad input, a full disk, Ctrl-C. A command tells it in one sentence and ends
+with a code.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class InputError(ValueError):
     """Something the user gave is wrong; the message is one sentence that names what and where."""
+
+
+class Stopped(Exception):
+    """A signal asked for the end; the message says where the same command goes on."""
+
+    def __init__(self, sentence: str, number: int = signal.SIGINT):
+        super().__init__(sentence, number)
+        self.sentence = sentence
+        self.code = 128 + number  # 130 after Ctrl-C, 143 after SIGTERM, as shells have it
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """The work of a command: whatever ends it but a bug becomes one sentence on standard error and
+    an exit code.
+    """
+    open_streams()
+    in_main = (
+        threading.current_thread() is threading.main_thread()
+    )  # elsewhere Python has no signals
+    before = signal.signal(signal.SIGTERM, stopped) if in_main else None
+    try:
+        yield
+        flush()
+    except InputError as error:
+        end(str(error))
+    except Stopped as stop:
+        end(stop.sentence, stop.code)
+    except KeyboardInterrupt:
+        end("stopped; the same command goes on from what is on the disk", 130)
+    except BrokenPipeError:  # of a reader that has seen enough, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except MemoryError:
+        end("there is not enough memory for this; ask for less at once")
+    except OSError as error:
+        end(f"{error.filename or 'a file'}: {error.strerror or error}")
+    finally:
+        if in_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def open_streams() -> None:
+    """Streams that were closed lead nowhere; characters that a terminal does not have become
+    question marks.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process)
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def flush() -> None:
+    """What was printed is on its way before the command ends well: a full disk is told, not passed
+    over.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        error.filename = "standard output"
+        raise
+
+
+def stopped(number: int, frame: object) -> None:
+    raise Stopped("stopped; the same command goes on from what is on the disk", number)
+
+
+def end(sentence: str, code: int = 2) -> None:
+    """Of the processes of one torchrun, the first speaks for all."""
+    if os.environ.get("RANK", "0") == "0":
+        plain = "".join(letter if letter.isprintable() else "?" for letter in sentence)
+        print(f"composcope: {plain}", file=sys.stderr)  # names in files may hold anything
+    sys.exit(code)

@@ -1,65 +1,112 @@
-"""Files that appear whole or not at all, and folders that one process at a time may write to."""
+"""Files that appear whole or not at all, folders that one process at a time may write to, JSON with
+its types checked.
 
+What is refused leaves nothing behind: folders and locks that were made for it go again.
+"""
+
+import dataclasses
 import fcntl
 import os
+import re
+import socket
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar, get_type_hints
 
 import msgspec
 
 from composcope.errors import InputError
 
+T = TypeVar("T")
 
-def file_at(path: str | Path) -> Path:
-    """A path for a file, with the folder it goes into."""
-    path = Path(path)
-    if not path.name or path.is_dir():
-        raise InputError(f"{path} is a folder; a file has to be written there")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
+# Writing.
+
+
+@contextmanager
+def folder_for(path: Path) -> Iterator[None]:
+    """The folder `path`, made if need be; what was made for work that fails goes again, if it is
+    empty.
+    """
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for folder in made:  # the innermost first
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def named(path: str | Path) -> Iterator[None]:
+    """A full disk does not say which file it had no room for: its error gets this name."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it is removed."""
-    path = file_at(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it
+    is removed.
+    """
+    path = Path(path)
+    if not path.name or path.is_dir():
+        raise InputError(f"{path} is a folder; a file has to be written there")
+    partial = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
+    with folder_for(path.parent), named(path):
+        sweep(path.parent)
+        try:
+            yield partial
+            with open(partial, "rb") as written:
+                os.fsync(written.fileno())
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+PARTIAL = re.compile(r"\..+\.(?P<host>[^.]+)\.(?P<process>\d+)\.part")
+
+
+@cache
+def sweep(folder: Path) -> None:
+    """Remove what processes of this machine were writing here when they were killed; once a process
+    and folder.
+    """
+    for path in folder.glob(".*.part"):
+        found = PARTIAL.fullmatch(path.name)
+        if found and found["host"] == socket.gethostname() and not lives(int(found["process"])):
+            path.unlink(missing_ok=True)
+
+
+def clear(folder: Path) -> None:
+    """Remove all that writers of any machine left half done below a folder that this process alone
+    may write to.
+    """
+    for path in folder.rglob(".*.part"):
+        if PARTIAL.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def lives(process: int) -> bool:
     try:
-        yield partial
-        with open(partial, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def write_text(path: str | Path, text: str) -> None:
     with whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def locked(folder: str | Path) -> Iterator[None]:
-    """Hold `folder` for this process; a second process gets an InputError at once. The lock dies with its holder."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{folder} is in use by another process; wait for it or choose another folder") from None
-        yield
-
-
-@contextmanager
-def alone(path: str | Path) -> Iterator[None]:
-    """Wait until no other process is between reading `path` and writing it."""
-    path = file_at(path)
-    with open(path.with_name(f".{path.name}.lock"), "w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def write_png(path: str | Path, picture: Any) -> None:
@@ -71,47 +118,123 @@ def write_png(path: str | Path, picture: Any) -> None:
             picture.save(partial, "PNG")
 
 
-T = TypeVar("T")
-DEEPEST = 200  # levels of nesting that a file of ours may have
+# Locks.
+
+
+@contextmanager
+def locked(folder: str | Path) -> Iterator[None]:
+    """Hold `folder` for this process; a second one gets an InputError at once. The lock dies with
+    its holder.
+    """
+    folder = Path(folder)
+    with folder_for(folder), held(folder / ".lock", wait=False) as file:
+        if file is None:
+            raise InputError(
+                f"{folder} is in use by another process; wait for it or choose another folder"
+            )
+        yield
+
+
+@contextmanager
+def alone(path: str | Path) -> Iterator[None]:
+    """Wait until no other process is between reading `path` and writing it."""
+    path = Path(path)
+    with folder_for(path.parent), held(path.with_name(f".{path.name}.lock"), wait=True):
+        yield
+
+
+@contextmanager
+def held(path: Path, wait: bool) -> Iterator[IO | None]:
+    """The lock file `path`, which is there only while it is held; None if another holds it and we
+    do not `wait`.
+    """
+    while True:
+        file = open(path, "a")  # noqa: SIM115 (closed below)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            yield None
+            return
+        if is_at(file, path):
+            break
+        file.close()  # its holder removed it while we waited: the lock is another file now
+    try:
+        yield file
+    finally:
+        path.unlink(missing_ok=True)
+        file.close()
+
+
+def is_at(file: IO, path: Path) -> bool:
+    """Whether the open file is still the one at `path`."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+# Reading.
+
 LONGEST = 2**28  # bytes of a JSON file that is read whole
+NUMBER = re.compile(rb"[:,\[]\s*-?(\d{20,})")  # more digits than 64 bits have
+
+
+def content(path: str | Path) -> bytes:
+    """The bytes of a file, if it is a file and not longer than this."""
+    about = os.stat(path)
+    if not stat.S_ISREG(about.st_mode):
+        raise InputError(f"{path} is not a file")
+    if about.st_size > LONGEST:
+        raise InputError(f"{path} has {about.st_size} bytes: too long for a file of this kind")
+    return Path(path).read_bytes()
 
 
 def read_json(path: str | Path, kind: type[T] | Any) -> T:
-    """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field checked."""
-    path = Path(path)
-    if path.stat().st_size > LONGEST:
-        raise InputError(f"{path} has {path.stat().st_size} bytes: too long for a file of this kind")
-    return parse_json(path.read_bytes(), kind, str(path))
+    """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field
+    checked.
+    """
+    return parse_json(content(path), kind, str(path))
 
 
 def read_lines(path: str | Path, kind: type[T] | Any) -> list[T]:
     """A file of JSON lines, each an object of this type."""
-    found = []
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                found.append(parse_json(line, kind, f"{path}, line {number}"))
-    return found
+    lines = content(path).split(b"\n")
+    return [
+        parse_json(line, kind, f"{path}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
 
 
 def parse_json(text: bytes | str, kind: type[T] | Any, where: str) -> T:
     """JSON text as an object of this type; an InputError says where and which field is wrong."""
-    raw = text.encode() if isinstance(text, str) else text
-    if max(raw.count(b"["), raw.count(b"{")) > DEEPEST and deepest(raw) > DEEPEST:
-        raise InputError(f"{where}: nested more than {DEEPEST} levels deep")
     try:
-        return msgspec.json.decode(raw, type=kind)
+        raw = text.encode() if isinstance(text, str) else text
+        if found := NUMBER.search(raw):
+            raise InputError(f"an integer of {len(found[1])} digits")
+        decoded = msgspec.json.decode(raw)
+        if unknown := unknown_field(decoded, kind):
+            raise InputError(f"there is no field {unknown!r}")
+        return msgspec.convert(decoded, kind, str_keys=True)
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{where}: {error}") from None
 
 
-def deepest(raw: bytes) -> int:
-    """How deep brackets are nested; those in strings count too, which only ever refuses more."""
-    depth = most = 0
-    for byte in raw:
-        if byte in b"[{":
-            depth += 1
-            most = max(most, depth)
-        elif byte in b"]}":
-            depth -= 1
-    return most
+def unknown_field(decoded: Any, kind: Any) -> str | None:
+    """A field that a dataclass does not have, or one of the dataclasses in its fields."""
+    if not dataclasses.is_dataclass(kind) or not isinstance(decoded, dict):
+        return None
+    kinds = fields_of(kind)
+    for name, value in decoded.items():
+        if name not in kinds:
+            return name
+        if inner := unknown_field(value, kinds[name]):
+            return f"{name}.{inner}"
+    return None
+
+
+@cache
+def fields_of(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}

@@ -1,4 +1,9 @@
-"""The one reader of pictures: PNG and JPEG, of a size that can be meant, and nothing else."""
+"""The one reader of pictures: PNG and JPEG, whatever their file is called; every failure is one
+sentence.
+
+Other formats stay closed: some of them are programs (PostScript) or are read by libraries of their
+own.
+"""
 
 import io
 from collections.abc import Iterator
@@ -10,9 +15,10 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from composcope.errors import InputError
+from composcope.files import content
 
 FORMATS = ("PNG", "JPEG")
-MOST = 2**26  # pixels: 8192 x 8192
+MOST = 2**26  # pixels: 8192 x 8192; a file of a kilobyte can claim many more
 
 
 def read_picture(source: str | Path | bytes) -> UInt8[np.ndarray, "height width 3"]:
@@ -30,13 +36,21 @@ def picture_size(source: str | Path | bytes) -> tuple[int, int]:
 @contextmanager
 def opened(source: str | Path | bytes) -> Iterator[Image.Image]:
     name = "the picture" if isinstance(source, bytes) else str(source)
-    content = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        with Image.open(content, formats=FORMATS) as picture:
+        data = source if isinstance(source, bytes) else content(source)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read ({error.strerror or error})") from None
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
             if picture.width * picture.height > MOST:
-                raise InputError(f"{name} has {picture.width} x {picture.height} pixels: too many")
+                raise InputError(
+                    f"{name} has {picture.width} x {picture.height} pixels: "
+                    f"more than {MOST} are not read"
+                )
             yield picture
     except InputError:
         raise
+    except Image.UnidentifiedImageError:
+        raise InputError(f"{name} is neither a PNG nor a JPEG") from None
     except Exception as error:  # damaged bytes can make a decoder raise anything
-        raise InputError(f"{name} is neither a PNG nor a JPEG ({error})") from None
+        raise InputError(f"{name} is damaged ({error})") from None

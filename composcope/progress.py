@@ -1,22 +1,31 @@
-"""What a user sees while waiting: a bar on standard error with the count, the rate and the time left."""
+"""What a user sees while waiting: a bar on standard error with the count, the rate and the time
+left.
+"""
 
+import os
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
     Task,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 from rich.text import Text
 
 T = TypeVar("T")
+NARROW = 80  # columns: below this only what is done and the time left have room
 
 
 class Rate(ProgressColumn):
@@ -27,13 +36,47 @@ class Rate(ProgressColumn):
         return Text(f"{speed:,.1f}/s" if speed else "", style="cyan")
 
 
+def console() -> Console:
+    """Standard error; nowhere, if it was closed."""
+    if sys.stderr is None:
+        return Console(quiet=True)
+    return Console(stderr=True)
+
+
 def bar() -> Progress:
-    """A rich Progress with our columns; the caller adds tasks. `description` may be updated with the latest numbers."""
-    text, count, left = TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(text, BarColumn(), count, Rate(), TimeElapsedColumn(), left, console=Console(stderr=True))
+    """A rich Progress with our columns; the caller adds tasks. `description` may be updated with
+    the latest numbers.
+
+    Of the processes of one torchrun only the first shows it.
+    """
+    shown = console()
+    columns: list[ProgressColumn] = [TextColumn("{task.description}")]
+    if shown.width < NARROW:
+        columns += [TaskProgressColumn(), TimeRemainingColumn()]
+    else:
+        columns += [
+            BarColumn(),
+            MofNCompleteColumn(),
+            Rate(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        ]
+    return Progress(*columns, console=shown, disable=os.environ.get("RANK", "0") != "0")
 
 
 def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
     """Iterate over `items` under a bar named `what`."""
     with bar() as progress:
         yield from progress.track(items, description=what, total=total)
+
+
+@contextmanager
+def live(table: Table) -> Iterator[Live]:
+    """A table that is updated in place; it ends with its line, on a terminal or not."""
+    shown = console()
+    try:
+        with Live(table, console=shown, refresh_per_second=2) as updated:
+            yield updated
+    finally:
+        if not shown.is_terminal:
+            shown.print()

@@ -1,4 +1,6 @@
-"""The loop on a tiny network: going on is bit for bit, parts of a batch add up, what is not finite stops it."""
+"""The loop on a tiny network: going on is bit for bit, parts of a batch add up, what is not finite
+stops it.
+"""
 
 import json
 import math
@@ -16,7 +18,15 @@ from composcope.diffusion.train import Examples, Recipe, ahead, learning_rate, t
 from composcope.errors import InputError
 
 RECIPE = Recipe(
-    images=96, batch=8, lr=1e-2, warmup=16, decay=40, log_every=2, checkpoint_every=4, sheet_every=5, average_every=3
+    images=96,
+    batch=8,
+    lr=1e-2,
+    warmup=16,
+    decay=40,
+    log_every=2,
+    checkpoint_every=4,
+    sheet_every=5,
+    average_every=3,
 )
 
 torch.set_num_threads(1)  # as the laptop preset does
@@ -44,7 +54,9 @@ def make(start, count):
     """Two views of each image, a pure function of the position."""
     rows = torch.arange(start, start + count).repeat_interleave(2).float()
     x0 = torch.sin(rows[:, None, None, None] + torch.arange(48.0).view(3, 4, 4))
-    return Examples(x0, torch.stack([rows.cos(), rows.sin()], 1), inside=torch.ones(2 * count, 1, 4, 4))
+    return Examples(
+        x0, torch.stack([rows.cos(), rows.sin()], 1), inside=torch.ones(2 * count, 1, 4, 4)
+    )
 
 
 class Run:
@@ -55,7 +67,16 @@ class Run:
             torch.manual_seed(0)
             self.model = Precond(Net(), Uncertainty(), 0.7)
         self.kept, self.drawn, self.stop_at = {}, [], stop_at
-        train(self.model, Loss(self.model), make, recipe, folder, self.renormalize, self.keep, self.draw)
+        train(
+            self.model,
+            Loss(self.model),
+            make,
+            recipe,
+            folder,
+            self.renormalize,
+            self.keep,
+            self.draw,
+        )
 
     def renormalize(self, model):
         with torch.no_grad():
@@ -86,15 +107,22 @@ def test_a_run_that_was_stopped_ends_as_if_it_never_was(tmp_path):
     resumed = Run(tmp_path / "b")
     assert same(through.model.state_dict(), resumed.model.state_dict())
     assert same(through.kept["final"], resumed.kept["final"])
-    assert same(checkpoint.latest(tmp_path / "a/checkpoints")[1], checkpoint.latest(tmp_path / "b/checkpoints")[1])
+    assert same(
+        checkpoint.latest(tmp_path / "a/checkpoints")[1],
+        checkpoint.latest(tmp_path / "b/checkpoints")[1],
+    )
     assert resumed.drawn == [10, 12]
     numbers = [{k: v for k, v in line.items() if k != "speed"} for line in logged(tmp_path / "a")]
-    assert numbers == [{k: v for k, v in line.items() if k != "speed"} for line in logged(tmp_path / "b")]
+    assert numbers == [
+        {k: v for k, v in line.items() if k != "speed"} for line in logged(tmp_path / "b")
+    ]
     assert [line["step"] for line in numbers] == [2, 4, 6, 8, 10, 12]
 
 
 def test_it_learns_and_keeps_what_it_promises(tmp_path):
-    run = Run(tmp_path, replace(RECIPE, images=960, log_every=20, checkpoint_every=60, average_every=40))
+    run = Run(
+        tmp_path, replace(RECIPE, images=960, log_every=20, checkpoint_every=60, average_every=40)
+    )
     lines = logged(tmp_path)
     assert lines[-1]["loss"] < 0.9 * lines[0]["loss"]
     assert set(run.kept) == {"early", "middle", "final"}
@@ -140,7 +168,9 @@ def test_the_worker_uses_as_many_cores_as_its_caller():
     try:
         for cores in {1, numba.config.NUMBA_NUM_THREADS}:
             use(cores, cores)
-            assert list(ahead(lambda _: (torch.get_num_threads(), numba.get_num_threads()), [0])) == [(cores, cores)]
+            assert list(
+                ahead(lambda _: (torch.get_num_threads(), numba.get_num_threads()), [0])
+            ) == [(cores, cores)]
     finally:
         use(*before)
 
@@ -150,4 +180,6 @@ def test_faster_arithmetic_learns_the_same(tmp_path, option):
     plain, fast = Run(tmp_path / "a"), Run(tmp_path / "b", replace(RECIPE, **{option: True}))
     for name, weight in plain.model.state_dict().items():
         torch.testing.assert_close(fast.model.state_dict()[name], weight, atol=3e-2, rtol=0)
-    assert logged(tmp_path / "b")[-1]["loss"] == pytest.approx(logged(tmp_path / "a")[-1]["loss"], rel=0.02)
+    assert logged(tmp_path / "b")[-1]["loss"] == pytest.approx(
+        logged(tmp_path / "a")[-1]["loss"], rel=0.02
+    )

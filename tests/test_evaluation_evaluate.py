@@ -219,9 +219,9 @@ def test_images_made_elsewhere(folder):
         ),
         ('{"0.png": [[0.5, 2.0]]}', "not all of one kind"),
         ('{"0.png": ["red", [0.5, 0.5]]}', "not all of one kind"),
-        ('{"none.png": [[0.5, 0.5]]}', "none.png is missing, or not a PNG"),
+        ('{"none.png": [[0.5, 0.5]]}', "none.png cannot be read"),
         ('{"small.png": [], "0.png": []}', "differ in size"),
-        ('{"text.png": []}', "text.png is missing, or not a PNG"),
+        ('{"text.png": []}', "text.png is neither a PNG"),
     ],
 )
 def test_bad_folders_are_named(folder, asked, sentence):

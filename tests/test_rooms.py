@@ -1,10 +1,10 @@
-"""The import table of the design: which room may import which. The root's errors, files, pictures, progress are for all."""
+"""The import table of the design: which room may import which. Modules of the root are for all."""
 
 import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LEAVES = {"errors", "files", "pictures", "progress"}
+LEAVES = {"arrays", "errors", "files", "pictures", "progress", "signals", "tensors"}
 ROOMS = {
     "scenes": set(),
     "nets": set(),

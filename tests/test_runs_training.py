@@ -1,8 +1,12 @@
-"""Runs from end to end at the smallest scale: every experiment, kills, two processes, what is refused."""
+"""Runs from end to end at the smallest scale: every experiment, kills, two processes, what is
+refused.
+"""
 
 import json
 import random
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +24,16 @@ from composcope.report.sheets import sheet
 from composcope.runs import load, model, training
 from composcope.runs.config import EXPERIMENTS, configure
 from composcope.runs.training import reaverage, ship, start
+from composcope.tensors import save_tensors
 
-TINY = {"images": 64, "batch": 8, "checkpoint_every": 2, "log_every": 2, "sheet_every": 100, "average_every": 2}
+TINY = {
+    "images": 64,
+    "batch": 8,
+    "checkpoint_every": 2,
+    "log_every": 2,
+    "sheet_every": 100,
+    "average_every": 2,
+}
 BIN = Path(sys.executable).parent
 
 
@@ -37,11 +49,17 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "exp2l"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("composcope.runs.data.MEASURED", 256)
-        start(configure("exp2l", "smoke", TINY), folder, lambda images, asked, n: sheet(images, asked, columns=n))
+        start(
+            configure("exp2l", "smoke", TINY),
+            folder,
+            lambda images, asked, n: sheet(images, asked, columns=n),
+        )
     return folder
 
 
-@pytest.mark.parametrize("experiment", [name for name in EXPERIMENTS if name not in ("images", "exp2l")])
+@pytest.mark.parametrize(
+    "experiment", [name for name in EXPERIMENTS if name not in ("images", "exp2l")]
+)
 def test_every_experiment_trains_and_loads(tmp_path, experiment):
     start(configure(experiment, "smoke", TINY | {"images": 16}), tmp_path)
     trained = load(tmp_path)
@@ -58,18 +76,20 @@ def test_a_run_folder_holds_what_it_should(finished):
         assert picture.size == (4 * 132 + 4, 7 * 132 + 4)
     steps = [json.loads(line)["step"] for line in (finished / "log.jsonl").read_text().splitlines()]
     assert steps == [2, 4, 6, 8]
-    early, late = load(finished, "early"), load(finished, "late")
-    weights = [dict(m.named_parameters()) for m in (early, late, load(finished))]
-    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
-    assert all(torch.equal(weights[1][name], weights[2][name]) for name in weights[0])
-    assert late.denoiser.sigma_data > 0.1 and not late.training
+    early, middle, final = (load(finished, name) for name in ("early", "middle", "final"))
+    for one, other in ((early, middle), (middle, final)):
+        pairs = zip(one.parameters(), other.parameters(), strict=True)
+        assert any(not torch.equal(a, b) for a, b in pairs)
+    assert final.denoiser.sigma_data > 0.1 and not final.training
 
 
 def test_the_same_command_leaves_a_finished_run_alone(finished, capsys):
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.name != ".lock"}
     start(configure("exp2l", "smoke", TINY), finished)
     assert "is finished" in capsys.readouterr().err
-    assert before == {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.name != ".lock"}
+    assert before == {
+        path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.name != ".lock"
+    }
 
 
 def test_another_configuration_is_refused_and_names_the_field(finished):
@@ -79,8 +99,25 @@ def test_another_configuration_is_refused_and_names_the_field(finished):
 
 def test_a_batch_that_cannot_be_cut_leaves_no_trace(tmp_path):
     with pytest.raises(InputError, match="a batch of 15 images cannot be cut into 2 equal parts"):
-        start(configure("exp1", "smoke", TINY | {"batch": 15, "accumulate": 2}), tmp_path)
-    assert not (tmp_path / "config.json").exists()
+        start(
+            configure("exp1", "smoke", TINY | {"batch": 15, "accumulate": 2}),
+            tmp_path / "new" / "run",
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_constants_of_another_command_are_not_taken_over(tmp_path, finished):
+    """A pixels.safetensors without its configuration changed the next run silently."""
+    shutil.copy(finished / "pixels.safetensors", tmp_path)
+    changes = TINY | {"images": 8, "objects": (5, 5)}
+    start(configure("exp2l", "smoke", changes), tmp_path)
+    start(configure("exp2l", "smoke", changes), tmp_path / "alone")
+    ours = load_file(tmp_path / "pixels.safetensors")
+    assert all(
+        torch.equal(ours[name], tensor)
+        for name, tensor in load_file(tmp_path / "alone/pixels.safetensors").items()
+    )
+    assert not torch.equal(ours["centre"], load_file(finished / "pixels.safetensors")["centre"])
 
 
 def test_a_run_begins_with_the_weights_of_another_and_its_own_constants(tmp_path, finished):
@@ -89,14 +126,18 @@ def test_a_run_begins_with_the_weights_of_another_and_its_own_constants(tmp_path
     ours, theirs = load(tmp_path), load(finished)
     assert not torch.equal(ours.pixels.centre, theirs.pixels.centre)
     ours.denoiser.sigma_data.copy_(theirs.denoiser.sigma_data)
-    inputs = torch.randn(2, *ours.shape), torch.tensor([0.5, 2.0]), ours.conditioner([[(0.3, 0.3)], []])
+    inputs = (
+        torch.randn(2, *ours.shape),
+        torch.tensor([0.5, 2.0]),
+        ours.conditioner([[(0.3, 0.3)], []]),
+    )
     torch.testing.assert_close(ours(*inputs), theirs(*inputs), rtol=1e-4, atol=1e-4)
 
 
 def test_a_run_does_not_begin_with_another_network(tmp_path, finished):
     with pytest.raises(InputError, match=r"--init: .* has another network than this run"):
         start(configure("exp1", "smoke", TINY | {"init": str(finished)}), tmp_path)
-    assert not (tmp_path / "config.json").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_in_use_is_refused(tmp_path):
@@ -105,10 +146,12 @@ def test_a_folder_in_use_is_refused(tmp_path):
     assert not (tmp_path / "config.json").exists()
 
 
+# A training that says each step before its update, so that a signal can fall into a known step.
 CHILD = """
 import sys
 import composcope.diffusion.train as train
 import composcope.runs.data as data
+from composcope.errors import sentences
 from composcope.runs.config import configure
 from composcope.runs.training import start
 data.MEASURED = 256
@@ -117,43 +160,160 @@ def told(recipe, t):
     print(t // recipe.batch, flush=True)
     return rate(recipe, t)
 train.learning_rate = told
-start(configure("exp2l", "smoke", eval(sys.argv[2])), sys.argv[1])
+with sentences():
+    start(configure("exp2l", "smoke", eval(sys.argv[2])), sys.argv[1])
 """
 
 
+def reach(target, folder, changes):
+    """A child process that has come to this step."""
+    command = [sys.executable, "-c", CHILD, folder, str(changes)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in child.stdout:
+        if int(line) >= target:
+            return child
+    raise AssertionError(child.stderr.read())
+
+
+def same_files(one, other):
+    for name in (
+        "model.safetensors",
+        "snapshots/early.safetensors",
+        "averages/000000006.safetensors",
+    ):
+        tensors = load_file(other / name)
+        assert all(
+            torch.equal(tensor, tensors[key]) for key, tensor in load_file(one / name).items()
+        ), name
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_step_saves_it_and_says_where_it_goes_on(
+    tmp_path, finished, number, code
+):
+    """At a step that is no checkpoint's, nor a line's of the log."""
+    changes = TINY | {"checkpoint_every": 100, "log_every": 4}
+    child = reach(3, tmp_path, changes)
+    child.send_signal(number)
+    _, said = child.communicate()
+    assert child.returncode == code
+    step, _ = checkpoint.latest(tmp_path / "checkpoints")
+    assert 3 <= step < 8
+    assert f"composcope: stopped; the same command goes on from image {8 * step}\n" in said
+    start(configure("exp2l", "smoke", changes), tmp_path)
+    same_files(finished, tmp_path)
+    lines, whole = (
+        [json.loads(line) for line in (f / "log.jsonl").read_text().splitlines()]
+        for f in (tmp_path, finished)
+    )
+    assert [line["step"] for line in lines] == [4, 8]
+    assert lines[0]["loss"] == pytest.approx(
+        (whole[0]["loss"] + whole[1]["loss"]) / 2
+    )  # none of its steps is lost
+
+
+def test_checkpoints_are_also_made_by_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "KEPT", 100)
+    start(configure("exp1", "smoke", TINY | {"checkpoint_every": 100}), tmp_path)
+    assert len(list((tmp_path / "checkpoints").glob("*.json"))) == 8
+
+
+def test_every_preset_loses_at_most_five_minutes():
+    assert (
+        checkpoint.SECONDS <= 240
+    )  # the rest is for the step in work; a sheet is drawn after its checkpoint
+
+
+def test_a_foreign_checkpoint_is_refused(tmp_path):
+    for name, tensor in (
+        ("weights/other", torch.ones(3)),
+        ("weights/denoiser.net.conv_in.weight", torch.ones(3)),
+    ):
+        checkpoint.save(tmp_path / "checkpoints", 3, {name: tensor})
+        configure("exp1", "smoke", TINY).save(tmp_path / "config.json")
+        with pytest.raises(
+            InputError, match=r"the checkpoint of step 3 is not of this run \(weights/"
+        ):
+            start(configure("exp1", "smoke", TINY), tmp_path)
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    """A limit on the size of files stands for a disk that is full."""
+    limited = CHILD.replace(
+        "with sentences",
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\nwith sentences",
+    )
+    command = [sys.executable, "-c", limited, tmp_path, str(TINY)]
+    child = subprocess.run(command, capture_output=True, text=True)
+    assert child.returncode == 2
+    assert "Traceback" not in child.stderr
+    assert re.search(
+        r"composcope: .*snapshots/early.safetensors cannot be written \(.*too large", child.stderr
+    )
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path, finished):
+    shutil.copytree(finished, tmp_path / "run")
+    for wrong in (float("nan"), float("inf")):
+        tensors = load_file(finished / "model.safetensors")
+        tensors["denoiser.net.unet.out_gain"].fill_(wrong)
+        save_tensors(tmp_path / "run" / "model.safetensors", tensors)
+        with pytest.raises(
+            InputError, match=r"the numbers of denoiser.net.unet.out_gain are not finite"
+        ):
+            load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_images_rendered_by_worker_processes_are_the_same(tmp_path, finished, workers):
+    start(configure("exp2l", "smoke", TINY), tmp_path, workers=workers)
+    same_files(finished, tmp_path)
+
+
 def test_killed_at_random_it_ends_bit_for_bit_as_if_it_never_was(tmp_path, finished):
-    """The kill falls anywhere in the step after the one that was told: update, log, averages, checkpoint."""
-    reached = []
+    """The kill falls anywhere in the step after the one that was told: update, log, averages,
+    checkpoint.
+    """
     for _ in range(3):
-        child = subprocess.Popen([sys.executable, "-c", CHILD, tmp_path, str(TINY)], stdout=subprocess.PIPE, text=True)
-        target = random.randrange(1, 8)  # another point each time
-        for line in child.stdout:
-            if int(line) >= target:
-                child.kill()
-                reached.append(int(line))
-                break
+        child = reach(random.randrange(1, 8), tmp_path, TINY)  # another point each time
+        child.kill()
         child.communicate()
     start(configure("exp2l", "smoke", TINY), tmp_path)
     assert not list(tmp_path.rglob("*.part"))
-    for name in ("model.safetensors", "snapshots/early.safetensors", "averages/000000006.safetensors"):
-        one, other = load_file(finished / name), load_file(tmp_path / name)
-        assert all(torch.equal(one[key], other[key]) for key in one), f"{name} differs after kills at {reached}"
+    same_files(finished, tmp_path)
 
 
-def test_two_processes_give_the_weights_of_one(tmp_path):
-    """Twenty steps under torchrun, gradients exchanged by gloo; only the order of sums differs."""
+def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
+    """Twenty steps under torchrun in a new folder, as --help has it; only the order of sums
+    differs.
+    """
+    monkeypatch.setattr("composcope.runs.data.MEASURED", 2048)  # as the command has it
     changes = {"images": 320, "batch": 16, "checkpoint_every": 20, "log_every": 20}
     start(configure("exp1", "smoke", changes), tmp_path / "one")
-    (tmp_path / "two").mkdir()
-    shutil.copy(tmp_path / "one/pixels.safetensors", tmp_path / "two")  # measured from fewer images, see above
-    torchrun = [BIN / "torchrun", "--standalone", "--nproc-per-node", "2", "--no-python", BIN / "composcope"]
+    torchrun = [
+        BIN / "torchrun",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "--no-python",
+        BIN / "composcope",
+    ]
     flags = ["--images", "320", "--batch", "16"]
     command = [*torchrun, "train", "exp1", "--preset", "smoke", "--out", tmp_path / "two", *flags]
-    subprocess.run(command, check=True, capture_output=True)
-    (step, one), (also, two) = (checkpoint.latest(tmp_path / name / "checkpoints") for name in ("one", "two"))
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stderr.count("320/320") == 1  # one bar
+    (step, one), (also, two) = (
+        checkpoint.latest(tmp_path / name / "checkpoints") for name in ("one", "two")
+    )
     assert step == also == 20
     for name in one:
-        torch.testing.assert_close(two[name], one[name], atol=1e-5, rtol=0, msg=lambda m, name=name: f"{name}: {m}")
+        torch.testing.assert_close(
+            two[name], one[name], atol=1e-5, rtol=0, msg=lambda m, name=name: f"{name}: {m}"
+        )
 
 
 def test_unknown_devices_are_refused(finished):
@@ -167,7 +327,9 @@ def test_unknown_devices_are_refused(finished):
 def test_unknown_runs_and_snapshots_are_refused(tmp_path, finished):
     with pytest.raises(InputError, match="there is no run 'nowhere'; it is a run folder or one of"):
         load("nowhere")
-    with pytest.raises(InputError, match="no snapshot 'last'; the snapshots are early, middle, final"):
+    with pytest.raises(
+        InputError, match="no snapshot 'last'; the snapshots are early, middle, final"
+    ):
         load(finished, "last")
     configure("exp1", "smoke").save(tmp_path / "config.json")
     with pytest.raises(InputError, match="has not come so far"):
@@ -176,7 +338,7 @@ def test_unknown_runs_and_snapshots_are_refused(tmp_path, finished):
     with pytest.raises(InputError, match="does not hold the weights of this run"):
         load(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"not tensors at all")
-    with pytest.raises(InputError, match="does not hold the weights of this run"):
+    with pytest.raises(InputError, match=r"model.safetensors cannot be read"):
         load(tmp_path)
 
 
@@ -187,7 +349,10 @@ def test_a_shipped_model_is_the_run_to_half_precision(finished, tmp_path, monkey
     with pytest.raises(InputError, match="or one of exp2l"):
         load("exp9")
     run, shipped = load(finished), load("exp2l")
-    size = [sum(path.stat().st_size for path in folder.rglob("*.safetensors")) for folder in (tmp_path, finished)]
+    size = [
+        sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+        for folder in (tmp_path, finished)
+    ]
     assert size[0] < size[1] / 2
     cond, x = run.conditioner([[(0.5, 0.5)]]), torch.randn(1, *run.shape)
     difference = shipped(x, torch.ones(1), cond) - run(x, torch.ones(1), cond)
@@ -199,8 +364,12 @@ def test_another_width_of_average_comes_from_those_kept(finished):
     same, wider = reaverage(finished, 0.10), reaverage(finished, 0.15)
     final = dict(load(finished).named_parameters())
     for name, weight in same.named_parameters():
-        torch.testing.assert_close(weight, final[name], atol=4e-3, rtol=1e-3)  # the kept ones are in half precision
-    assert any((weight - final[name]).abs().max() > 1e-3 for name, weight in wider.named_parameters())
+        torch.testing.assert_close(
+            weight, final[name], atol=4e-3, rtol=1e-3
+        )  # the kept ones are in half precision
+    assert any(
+        (weight - final[name]).abs().max() > 1e-3 for name, weight in wider.named_parameters()
+    )
 
 
 def test_images_on_disk_are_learned_without_conditions(tmp_path):
@@ -213,7 +382,10 @@ def test_images_on_disk_are_learned_without_conditions(tmp_path):
     assert trained(torch.randn(2, 3, 16, 16), torch.ones(2), None).isfinite().all()
     np.savez(tmp_path / "wrong.npz", pictures=images)
     with pytest.raises(InputError, match=r"nor an \.npz with `images`"):
-        start(configure("images", "smoke", changes | {"data": str(tmp_path / "wrong.npz")}), tmp_path / "other")
+        start(
+            configure("images", "smoke", changes | {"data": str(tmp_path / "wrong.npz")}),
+            tmp_path / "other",
+        )
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path):

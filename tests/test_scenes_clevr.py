@@ -116,7 +116,7 @@ def test_broken_files_and_empty_folders_are_named(tmp_path):
         load_clevr(tmp_path / "nowhere.json")
     for content in ('{"objects": [', "\udcff"):
         (tmp_path / "bad.json").write_text(content, errors="surrogateescape")
-        with pytest.raises(InputError, match=r"bad\.json: broken JSON"):
+        with pytest.raises(InputError, match=r"bad\.json: (JSON is malformed|Input data was truncated|Expected)"):
             load_clevr(tmp_path)
     for content in ("[1]", '{"scenes": 3}', '{"scenes": [3]}', '{"info": {}}', "3"):
         (tmp_path / "bad.json").write_text(content)

@@ -54,7 +54,7 @@ def test_a_job_that_is_stopped_and_run_again_makes_the_same_bytes(form, tmp_path
             stop_at(patch, index)
             export(job(form), tmp_path / "stopped")
         assert not list((tmp_path / "stopped").rglob("*.part"))
-    (tmp_path / "stopped" / ".killed.part").write_text("half")
+    (tmp_path / "stopped" / ".job.json.elsewhere.1.part").write_text("half")
     before = {f: f.stat().st_mtime_ns for f in (tmp_path / "stopped").rglob("*.*") if f.suffix in (".png", ".tar")}
     export(job(form), tmp_path / "stopped")
     assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
@@ -128,7 +128,7 @@ def test_a_full_disk_says_where_and_leaves_whole_files_only(tmp_path, monkeypatc
     monkeypatch.setattr(module.Path, "write_bytes", full)
     with pytest.raises(OSError, match="No space left") as caught:
         export(job(), tmp_path / "full")
-    assert caught.value.filename == str(tmp_path / "full")
+    assert caught.value.filename == str(tmp_path / "full" / "images" / "CLEVR_new_000004.png")
     left = {f.name: f for f in (tmp_path / "full" / "images").iterdir()}
     assert {f"CLEVR_new_{i:06d}.png" for i in range(4)} <= set(left)
     assert not [name for name in left if "000004" in name or not name.endswith(".png")]
@@ -142,3 +142,8 @@ def test_pixels_in_memory_do_not_grow_with_the_job(tmp_path, monkeypatch):
     export(job("webdataset", 11), tmp_path)
     assert max(most) <= 3
     assert sum(most) == 11
+
+
+def test_large_images_are_held_one_at_a_time(tmp_path):
+    assert module.chunk(Job(num=10, size=8192)) == 1
+    assert module.chunk(Job(num=10, size=(512, 2048))) == 3  # as many as small ones in these tests

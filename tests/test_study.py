@@ -1,106 +1,14 @@
-"""The scheduler does every node once, in order, goes on after a stop, and a failure stops only what
-depends on it."""
+"""The plan of the study is closed, and every node has a file of its own."""
 
 import json
 import subprocess
 import sys
-import time
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from composcope.errors import InputError
-from composcope.study.graph import Node, Study, cluster_starter
 from composcope.study.plan import plan, training
 from composcope.study.table import RUNS
-
-GRAPH = [
-    Node("a", ("A",)),
-    Node("b", ("B",), needs=("a",)),
-    Node("c", ("C",)),
-    Node("d", ("D",), needs=("b", "c")),
-]
-
-
-class Fake:
-    """A job that ends at its second poll with the code it was given."""
-
-    def __init__(self, code: int) -> None:
-        self.codes = [None, code]
-
-    def poll(self):
-        return self.codes.pop(0)
-
-    def stop(self):
-        self.codes = [1]
-
-
-def recorder(started: list[str], failing: tuple[str, ...] = ()):
-    def start(node: Node, log: Path) -> Fake:
-        started.append(node.name)
-        return Fake(1 if node.name in failing else 0)
-
-    return start
-
-
-def test_the_time_left_is_that_of_the_longest_chain_or_of_all_the_work(tmp_path):
-    study = Study(
-        [replace(node, minutes=4) for node in GRAPH], tmp_path
-    )  # a -> b -> d is the longest chain
-    assert (study.minutes_left(1), study.minutes_left(2)) == (16, 12)
-    study.running["a"] = (None, time.monotonic() - 60)
-    assert study.minutes_left(2) == pytest.approx(11, abs=0.01)
-
-
-def test_every_node_runs_once_after_what_it_needs(tmp_path):
-    started: list[str] = []
-    assert Study(GRAPH, tmp_path).run(recorder(started), jobs=2, pause=0) == []
-    assert sorted(started) == ["a", "b", "c", "d"]
-    assert started.index("a") < started.index("b") < started.index("d") and started[-1] == "d"
-    assert Study(GRAPH, tmp_path).run(recorder(started), jobs=2, pause=0) == []
-    assert len(started) == 4  # the second call had nothing to do
-
-
-def test_another_command_under_the_same_name_is_not_done_yet(tmp_path):
-    started: list[str] = []
-    for num in ("24", "64", "64"):
-        Study([Node("evaluate", ("evaluate", "exp1", "--num", num))], tmp_path).run(
-            recorder(started), pause=0
-        )
-    assert started == ["evaluate", "evaluate"]
-
-
-def test_no_more_than_jobs_at_a_time(tmp_path):
-    study, most = Study([Node(str(i), ()) for i in range(5)], tmp_path), []
-
-    def start(node: Node, log: Path) -> Fake:
-        most.append(len(study.running) + 1)
-        return Fake(0)
-
-    study.run(start, jobs=2, pause=0)
-    assert max(most) == 2
-
-
-def test_a_failure_keeps_the_rest_going_and_is_tried_again(tmp_path):
-    started: list[str] = []
-    assert Study(GRAPH, tmp_path).run(recorder(started, failing=("a",)), jobs=2, pause=0) == [
-        "a",
-        "b",
-        "d",
-    ]
-    assert sorted(started) == ["a", "c"]
-    assert Study(GRAPH, tmp_path).run(recorder(started), jobs=2, pause=0) == []
-    assert sorted(started) == ["a", "a", "b", "c", "d"]
-
-
-def test_submitit_runs_a_node_and_reports_a_failure(tmp_path):
-    start = cluster_starter(tmp_path, cluster="local")
-    nodes = [Node("good", ("--help",)), Node("bad", ("no-such-command",))]
-    study = Study(nodes, tmp_path)
-    assert study.run(start, jobs=2, pause=0.2) == ["bad"]
-    assert "commands:" in study.log("good").read_text()
-    assert "no-such-command" in study.log("bad").read_text()
 
 
 @pytest.mark.parametrize("preset", ["smoke", "laptop"])

@@ -4,9 +4,10 @@ Each file of this room has a frozen dataclass `Args`, whose docstring opens with
 and `main(args)`. One whose defaults depend on its arguments has `parse(words)` as well.
 """
 
+import dataclasses
 import importlib.metadata
 import inspect
-import os
+import math
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Union
 
 import tyro
 
-from composcope.errors import InputError
+from composcope.errors import InputError, sentences
 
 COMMANDS = {
     "demo": "what the paper says and what our models do, in a report",
@@ -53,7 +54,7 @@ def main() -> None:
     if name == "--version":
         print(importlib.metadata.version("composcope"))
         return
-    try:
+    with sentences():
         if name == COMPLETION:
             complete(rest)
         elif name not in COMMANDS:
@@ -61,15 +62,9 @@ def main() -> None:
             raise InputError(f"there is no command {name!r}; the commands are {names}")
         else:
             command = module_of(name)
-            command.main(arguments(command, name, rest))
-    except InputError as error:
-        fail(str(error))
-    except BrokenPipeError:  # of a reader that has seen enough, such as head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        fail(f"{error.filename or 'file system'}: {error.strerror or error}")
-    except KeyboardInterrupt:
-        fail("stopped; the same command goes on from here", code=130)
+            args = arguments(command, name, rest)
+            check_numbers(args)
+            command.main(args)
 
 
 def module_of(name: str) -> ModuleType:
@@ -84,6 +79,22 @@ def arguments(command: ModuleType, name: str, words: Sequence[str]) -> Any:
     return tyro.cli(command.Args, prog=f"composcope {name}", description=about, args=words)
 
 
+def check_numbers(args: Any, name: str = "") -> None:
+    """An InputError for numbers that no option can mean: not finite, or beyond 64 bits."""
+    if dataclasses.is_dataclass(args):
+        for field in dataclasses.fields(args):
+            check_numbers(getattr(args, field.name), f"--{field.name.replace('_', '-')}")
+    elif isinstance(args, list | tuple):
+        for value in args:
+            check_numbers(value, name)
+    elif isinstance(args, float) and not math.isfinite(args):
+        raise InputError(f"{name} {args}: not a finite number")
+    elif isinstance(args, int) and not -(2**62) < args < 2**62:
+        raise InputError(f"{name}: a number of {len(str(args))} digits is too large")
+    elif isinstance(args, int) and name == "--seed" and args < 0:
+        raise InputError(f"{name} {args}: a seed is 0 or more")
+
+
 def complete(words: Sequence[str]) -> None:
     """Print the shell's completion of all commands and their options."""
     if list(words) not in (["bash"], ["zsh"], ["tcsh"]):
@@ -94,8 +105,3 @@ def complete(words: Sequence[str]) -> None:
         kinds.append(Annotated[module_of(name).Args, known])
     flat = (tyro.conf.OmitArgPrefixes,)
     tyro.cli(Union[tuple(kinds)], prog="composcope", args=[COMPLETION, *words], config=flat)  # type: ignore[arg-type,call-overload] # noqa: UP007
-
-
-def fail(sentence: str, code: int = 2) -> None:
-    print(f"composcope: {sentence}", file=sys.stderr)
-    sys.exit(code)

@@ -1,16 +1,17 @@
 """`composcope reproduce`: the whole study as a graph of resumable commands."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import tyro
 from rich.console import Console
 from rich.table import Table
 
 from composcope.errors import InputError
-from composcope.study import cost
-from composcope.study.graph import Node, Study, cluster_starter, start_local
+from composcope.study import cost, slurm
 from composcope.study.plan import plan
+from composcope.study.schedule import Node, Study
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Args:
     """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not
     given"""
     executor: Literal["local", "slurm"] = "local"
-    """local: processes of this machine; slurm: through submitit (extra 'cluster')"""
+    """local: processes of this machine; slurm: jobs of the cluster whose login node this is"""
     jobs: int = 2
     """nodes at a time"""
     num: int | None = None
@@ -38,6 +39,7 @@ class Args:
     """folder of the study; each preset has its own subfolder"""
     dry_run: bool = False
     """print the plan and its cost, do nothing"""
+    job: tyro.conf.OmitArgPrefixes[slurm.Slurm] = field(default_factory=slurm.Slurm)
 
 
 def main(args: Args) -> None:
@@ -50,8 +52,7 @@ def main(args: Args) -> None:
     if args.dry_run:
         show(nodes, study, args)
         return
-    start = start_local if args.executor == "local" else cluster_starter(folder)
-    failed = study.run(start, args.jobs)
+    failed = study.run(jobs=args.jobs) if args.executor == "local" else slurm.run(study, args.job)
     if failed:
         raise InputError(
             f"{len(failed)} of {len(nodes)} nodes did not end well ({failed[0]} first): "

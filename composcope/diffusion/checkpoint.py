@@ -1,29 +1,37 @@
-"""Checkpoints that are whole or are not there: tensors in safetensors, beside them a JSON with their SHA-256.
+"""Checkpoints that are whole or are not there: tensors in safetensors, beside them a JSON with
+their SHA-256.
 
-STEP.safetensors is written first, STEP.json last; a pair whose checksum does not hold is named and passed over.
+STEP.safetensors is written first, STEP.json last; a pair whose checksum does not hold is named and
+passed over.
 """
 
 import hashlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from composcope.diffusion.ema import PowerEMA, Weights
 from composcope.diffusion.optimizer import Name, Optimizer
-from composcope.files import whole, write_text
+from composcope.errors import InputError
+from composcope.files import read_json, write_text
+from composcope.tensors import read_tensors, save_tensors
 
 KEPT = 3
+# After so long a checkpoint is overdue: with the step in work, less than five minutes can be lost.
+SECONDS = 240.0
 
 
-def save_tensors(path: Path, tensors: Weights) -> None:
-    with whole(path) as partial:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, partial)
+@dataclass(frozen=True)
+class Note:
+    """What stands beside the tensors of a checkpoint."""
+
+    step: int
+    sha256: str
 
 
 def sha256(path: Path) -> str:
@@ -38,7 +46,7 @@ def save(folder: Path, step: int, tensors: Weights) -> None:
     """Add the checkpoint of `step`, then drop all but the last few."""
     path = folder / f"{step:09d}.safetensors"
     save_tensors(path, tensors)
-    write_text(path.with_suffix(".json"), json.dumps({"step": step, "sha256": sha256(path)}))
+    write_text(path.with_suffix(".json"), json.dumps(asdict(Note(step, sha256(path)))))
     for old in sorted(folder.glob("*.safetensors"))[:-KEPT]:
         old.with_suffix(".json").unlink(missing_ok=True)
         old.unlink()
@@ -50,17 +58,20 @@ def latest(folder: Path) -> tuple[int, dict[str, Tensor]] | None:
 
 
 def sound(folder: Path) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    for note in sorted(folder.glob("*.json"), reverse=True):
-        path = note.with_suffix(".safetensors")
+    for file in sorted(folder.glob("*.json"), reverse=True):
+        path = file.with_suffix(".safetensors")
         try:
-            said = json.loads(note.read_text(encoding="utf-8"))
-            if said["sha256"] == sha256(path):
-                yield said["step"], load_file(path)
+            note = read_json(file, Note)
+            if f"{note.step:09d}" == path.stem and note.sha256 == sha256(path):
+                yield note.step, read_tensors(path)
                 continue
             reason = "its checksum does not hold"
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        except (OSError, InputError) as error:
             reason = str(error)
-        print(f"composcope: {path} is damaged ({reason}); going on from the checkpoint before it", file=sys.stderr)
+        print(
+            f"composcope: {path} is damaged ({reason}); going on from the checkpoint before it",
+            file=sys.stderr,
+        )
 
 
 class State:
@@ -79,7 +90,9 @@ class State:
             ema.update(self.weights, step)
 
     def averaged(self) -> dict[str, Tensor]:
-        return {f"{s}/{name}": w for s, ema in self.averages.items() for name, w in ema.average.items()}
+        return {
+            f"{s}/{name}": w for s, ema in self.averages.items() for name, w in ema.average.items()
+        }
 
     def tensors(self) -> dict[str, Tensor]:
         """All of it by name."""
@@ -87,10 +100,22 @@ class State:
         averages = {f"ema/{name}": average for name, average in self.averaged().items()}
         return weights | self.optimizer.tensors() | averages
 
-    @torch.no_grad()
     def restore(self, step: int, kept: Weights) -> None:
-        for name, weight in self.weights.items():
-            weight.copy_(kept[f"weights/{name}"])
-        for name, average in self.averaged().items():
-            average.copy_(kept[f"ema/{name}"])
+        self.check(step, kept)
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                weight.copy_(kept[f"weights/{name}"])
+            for name, average in self.averaged().items():
+                average.copy_(kept[f"ema/{name}"])
         self.optimizer.restore(step, kept)
+
+    def check(self, step: int, kept: Weights) -> None:
+        """An InputError if the tensors are not those of such a state."""
+        shapes = {f"weights/{name}": weight.shape for name, weight in self.weights.items()}
+        shapes |= {f"ema/{name}": average.shape for name, average in self.averaged().items()}
+        shapes |= {name: self.weights[name[2:]].shape for name in self.optimizer.names()}
+        for name, shape in shapes.items():
+            if name not in kept or kept[name].shape != shape:
+                raise InputError(
+                    f"the checkpoint of step {step} is not of this run ({name}); remove it"
+                )

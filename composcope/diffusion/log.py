@@ -1,6 +1,8 @@
-"""What a training run says of itself: one JSON line an interval, the same numbers as TensorBoard scalars.
+"""What a training run says of itself: one JSON line an interval, the same numbers as TensorBoard
+scalars.
 
-band(sigma) = low, middle or high: ln sigma more than a deviation below the mean of the noise distribution, near, above
+band(sigma) = low, middle or high: ln sigma more than a deviation below the mean of the noise
+distribution, near, above
 """
 
 import json
@@ -12,13 +14,17 @@ from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 
 from composcope.diffusion.loss import Noise
-from composcope.files import write_text
+from composcope.errors import InputError
+from composcope.files import named, parse_json, write_text
 
 NAMES = ("loss", "error/low", "error/middle", "error/high")
 
 
 def sums(
-    objective: Float[Tensor, " n"], error: Float[Tensor, " n"], sigma: Float[Tensor, " n"], noise: Noise
+    objective: Float[Tensor, " n"],
+    error: Float[Tensor, " n"],
+    sigma: Float[Tensor, " n"],
+    noise: Noise,
 ) -> Float[Tensor, "2 4"]:
     """Sums and counts of the numbers of NAMES; these add up over parts and processes."""
     z = (sigma.log() - noise.P_mean) / noise.P_std
@@ -28,28 +34,52 @@ def sums(
 
 
 class Log:
-    """Lines of log.jsonl up to `step`, where the run goes on; what follows is written again, the same."""
+    """Lines of log.jsonl up to `step`, where the run goes on; what follows is written again, the
+    same.
 
-    def __init__(self, folder: Path, step: int):
+    Of several processes only the one that `writes` does.
+    """
+
+    def __init__(self, folder: Path, step: int, writes: bool = True):
+        self.folder = folder
         self.path = folder / "log.jsonl"
-        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
-        write_text(self.path, "".join(line for line in lines if whole_line(line) and json.loads(line)["step"] <= step))
-        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
+        self.step = step
+        self.writes = writes
 
-    def write(self, step: int, images: int, totals: Float[Tensor, "2 4"], extra: dict[str, float]) -> None:
-        means = {name: total / n for name, total, n in zip(NAMES, *totals.tolist(), strict=True) if n} | extra
-        with open(self.path, "a", encoding="utf-8") as file:
+    def __enter__(self) -> "Log":
+        if self.writes:
+            lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
+            kept = [line for line in lines if 0 <= step_of(line) <= self.step]
+            write_text(self.path, b"".join(kept).decode())
+            self.board = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self.step + 1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.writes:
+            self.board.close()
+
+    def write(
+        self, step: int, images: int, totals: Float[Tensor, "2 4"], extra: dict[str, float]
+    ) -> None:
+        """One line: the means of what was added up, and `extra`."""
+        if not self.writes:
+            return
+        means = {
+            name: total / n for name, total, n in zip(NAMES, *totals.tolist(), strict=True) if n
+        } | extra
+        with named(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, "images": images, **means}) + "\n")
         for name, mean in means.items():
             self.board.add_scalar(name, mean, step)
 
-    def close(self) -> None:
-        self.board.close()
 
-
-def whole_line(line: str) -> bool:
-    """False for a line that was cut short when its writer was killed."""
+def step_of(line: bytes) -> int:
+    """The step of a line of the log; -1 for one that was cut short when its writer was killed, or
+    is not ours.
+    """
+    if not line.endswith(b"\n"):
+        return -1
     try:
-        return line.endswith("\n") and "step" in json.loads(line)
-    except ValueError:
-        return False
+        return int(parse_json(line, dict[str, int | float], "log.jsonl").get("step", -1))
+    except InputError:
+        return -1

@@ -93,6 +93,10 @@ class Optimizer:
             moments[f"v/{name}"] = self.adam.state[weight]["exp_avg_sq"]
         return moments
 
+    def names(self) -> list[str]:
+        """Of `tensors`, before there are any."""
+        return [f"m/{name}" for name in self.weights] + [f"v/{name}" for name in self.others]
+
     @torch.no_grad()
     def restore(self, step: int, kept: Mapping[str, Tensor]) -> None:
         for name, momentum in self.muon.momentum.items():

@@ -1,8 +1,10 @@
-"""The training loop: everything random about the image at `position` comes from (seed, position) and nothing else.
+"""The training loop: everything random about the image at `position` comes from (seed, position)
+and nothing else.
 
-alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images                     (EDM2, eq. 67)
+alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images     (EDM2, eq. 67)
 
-So a run stopped at any step goes on bit for bit, and the number of processes changes round-off only.
+So a run stopped at any step goes on bit for bit, and the number of processes changes round-off
+only.
 """
 
 import math
@@ -14,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numba
 import torch
@@ -27,15 +29,26 @@ from composcope.diffusion import checkpoint
 from composcope.diffusion.checkpoint import State, Weights
 from composcope.diffusion.log import Log, sums
 from composcope.diffusion.loss import Loss, Noise, generator
-from composcope.errors import InputError
+from composcope.errors import InputError, Stopped
 from composcope.progress import bar
+from composcope.signals import Stop
+from composcope.tensors import save_tensors
 
-SNAPSHOTS = {"early": 0.2, "middle": 0.5, "final": 1.0}  # shares of the training after which the average is kept
+T = TypeVar("T")
+MOST = 1e15  # of anything that a recipe counts
+EVERY = ("log_every", "checkpoint_every", "sheet_every", "average_every")
+SNAPSHOTS = {
+    "early": 0.2,
+    "middle": 0.5,
+    "final": 1.0,
+}  # shares of the training after which the average is kept
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in steps."""
+    """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in
+    steps.
+    """
 
     images: int  # to train on
     batch: int = 64  # images a step
@@ -52,16 +65,32 @@ class Recipe:
     compile: bool = False  # torch.compile
     channels_last: bool = False  # layout of weights and activations
     log_every: int = 25  # a line of the log
-    checkpoint_every: int = 100  # a multiple of log_every, so that no line of the log spans a restart
+    checkpoint_every: int = 100  # and at least every few minutes, see checkpoint.SECONDS
     sheet_every: int = 500  # a picture of samples
     average_every: int = 250  # averages kept for other widths afterwards
     seed: int = 0  # of the first weights, the scenes and the noise
 
     def __post_init__(self) -> None:
-        for name in ("images", "batch", "decay", "accumulate", "lr", "P_std"):
+        for name in ("images", "batch", "decay", "accumulate", "lr", "P_std", *EVERY):
             value = getattr(self, name)
-            if not 0 < value < math.inf:
-                raise InputError(f"{name} = {value}: a training needs one above 0")
+            if not 0 < value < MOST:
+                raise InputError(
+                    f"{name} = {value}: a training needs one above 0 and below {MOST:g}"
+                )
+        for name in ("warmup", "seed"):
+            if not 0 <= getattr(self, name) < 2**63:
+                raise InputError(
+                    f"{name} = {getattr(self, name)}: it is a number from 0 to 2^63 - 1"
+                )
+        if not -100 < self.P_mean < 100:
+            raise InputError(f"P_mean = {self.P_mean}: ln sigma is between -100 and 100")
+        if self.sigma_rel not in self.sigma_rels or not all(
+            0.001 <= s <= 0.28 for s in self.sigma_rels
+        ):
+            raise InputError(
+                f"sigma_rels = {self.sigma_rels}: widths of averages from 0.001 to 0.28, "
+                f"{self.sigma_rel} among them"
+            )
 
     @property
     def steps(self) -> int:
@@ -70,11 +99,15 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Examples:
-    """What the network sees of some images: the same number of views of each, one image after another."""
+    """What the network sees of some images: the same number of views of each, one image after
+    another.
+    """
 
     x0: Float[Tensor, "views channel height width"]
     cond: Float[Tensor, "views features"] | None
-    inside: Float[Tensor, "views 1 height width"] | None = None  # 0 where a view leaves the image: no noise there
+    inside: Float[Tensor, "views 1 height width"] | None = (
+        None  # 0 where a view leaves the image: no noise there
+    )
 
 
 Make: TypeAlias = Callable[[int, int], Examples]  # (position of the first image, how many)
@@ -84,17 +117,24 @@ def learning_rate(recipe: Recipe, t: int) -> float:
     return recipe.lr * min(t / max(recipe.warmup, 1), 1) / math.sqrt(max(t / recipe.decay, 1))
 
 
-def ahead(make: Callable[[int], Examples], starts: Iterable[int], depth: int = 2) -> Iterator[Examples]:
-    """make(start) for each start in order, `depth` of them in the making while the last one is used.
+def starts(recipe: Recipe, first: int, size: int, parts: range) -> Iterator[int]:
+    """Where the parts that a process works on begin, from step `first` on."""
+    for step in range(first, recipe.steps):
+        for part in parts:
+            yield recipe.batch * step + size * part
 
-    How many cores to use is a setting of each thread: the worker takes over its caller's.
+
+def ahead(make: Callable[[int], T], starts: Iterable[int], makers: int = 1) -> Iterator[T]:
+    """make(start) for each start in order, made by so many threads, a few ahead of their use.
+
+    How many cores to use is a setting of each thread: the makers take over their caller's.
     """
     cores = torch.get_num_threads(), numba.get_num_threads()
-    with ThreadPoolExecutor(1, initializer=use, initargs=cores) as pool:
+    with ThreadPoolExecutor(makers, initializer=use, initargs=cores) as pool:
         pending: deque = deque()
         for start in starts:
             pending.append(pool.submit(make, start))
-            if len(pending) > depth:
+            if len(pending) > makers + 1:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
@@ -114,26 +154,62 @@ def parts_of(recipe: Recipe) -> int:
 
 
 @contextmanager
-def processes() -> Iterator[tuple[int, int]]:
-    """(rank, number of processes): torchrun's, or just this one."""
+def processes() -> Iterator[int]:
+    """The rank of this process: torchrun's, or 0. Inside, `dist` is ready where there is more than
+    one.
+    """
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
-        yield 0, 1
+        yield 0
         return
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     try:
-        yield dist.get_rank(), dist.get_world_size()
+        yield dist.get_rank()
     finally:
         dist.destroy_process_group()
 
 
+def by_the_first(work: Callable[[], Any]) -> Any:
+    """What `work` returns, done by the first process for all; what it refuses, all refuse, and one
+    says why.
+    """
+    if not dist.is_initialized():
+        return work()
+    outcome: list[Any] = [None, None]
+    if dist.get_rank() == 0:
+        try:
+            outcome = [work(), None]
+        except (InputError, OSError) as error:
+            outcome = [None, error]
+    dist.broadcast_object_list(outcome)
+    if outcome[1] is not None:
+        raise outcome[1]
+    return outcome[0]
+
+
+def asked_to_stop(stop: Stop, device: torch.device | str) -> int:
+    """The signal that one of the processes got, or 0; the same answer for all of them."""
+    if not dist.is_initialized():
+        return stop.number
+    number = torch.tensor(stop.number, device=device)
+    dist.all_reduce(number, dist.ReduceOp.MAX)
+    return int(number)
+
+
 def forward(
-    loss: nn.Module, examples: Examples, sources: list[torch.Generator], recipe: Recipe, layout: torch.memory_format
+    loss: nn.Module,
+    examples: Examples,
+    sources: list[torch.Generator],
+    recipe: Recipe,
+    layout: torch.memory_format,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
-    """The mean loss of some images' views and the numbers for the log; `sources` are the images' generators."""
+    """The mean loss of some images' views and the numbers for the log; `sources` are the images'
+    generators.
+    """
     device = sources[0].device
     x0 = examples.x0.to(device=device, memory_format=layout)
     cond = None if examples.cond is None else examples.cond.to(device)
-    levels, views = Noise(recipe.P_mean, recipe.P_std), len(x0) // len(sources)
+    levels = Noise(recipe.P_mean, recipe.P_std)
+    views = len(x0) // len(sources)
     sigma, noise = levels.draw(x0, [source for source in sources for _ in range(views)])
     if examples.inside is not None:
         noise = noise * examples.inside.to(device)
@@ -152,85 +228,135 @@ def train(
     keep: Callable[[str, Weights], None],
     draw: Callable[[int, Weights], None],
     device: torch.device | str = "cpu",
+    makers: int = 1,
 ) -> None:
     """Train the weights of `model` through `loss`, from the last checkpoint in `folder` on.
 
-    `keep(name, weights)` receives the averaged weights at the moments of SNAPSHOTS and as "final" at the end,
-    `draw(step, weights)` at intervals.
+    `keep(name, weights)` receives the averaged weights at the moments of SNAPSHOTS and as "final"
+    at the end, `draw(step, weights)` at intervals; `makers` threads call `make`. SIGINT and SIGTERM
+    end the step and save a checkpoint; then Stopped says where the run goes on.
     """
-    with processes() as (rank, ranks):
-        # Start as every process starts, or where the last sound checkpoint left it.
-        layout = torch.channels_last if recipe.channels_last else torch.contiguous_format
-        model.to(device).to(memory_format=layout)  # type: ignore[call-overload]
-        state, first = State(model, recipe.optimizer, recipe.sigma_rels), 0
-        if found := checkpoint.latest(folder / "checkpoints"):
-            first = found[0]
-            state.restore(*found)
-        if recipe.compile:
-            loss.denoiser.net.compile()
-        shared = DistributedDataParallel(loss) if ranks > 1 else None
-        average = state.averages[recipe.sigma_rel].average
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    ranks = dist.get_world_size() if dist.is_initialized() else 1
 
-        # The images of a step are cut into parts, `accumulate` a process; the next ones are made in the background.
-        parts = parts_of(recipe)
-        size, mine = recipe.batch // parts, range(rank * recipe.accumulate, (rank + 1) * recipe.accumulate)
-        starts = [recipe.batch * step + size * part for step in range(first, recipe.steps) for part in mine]
-        data = zip(starts, ahead(lambda start: make(start, size), starts), strict=True)
+    # Set up the model and all that changes with it.
+    layout = torch.channels_last if recipe.channels_last else torch.contiguous_format
+    model.to(device).to(memory_format=layout)  # type: ignore[call-overload]
+    state = State(model, recipe.optimizer, recipe.sigma_rels)
+    average = state.averages[recipe.sigma_rel].average
+    totals = torch.zeros(2, 4)
 
-        log = Log(folder, first) if rank == 0 else None
-        since, totals = time.perf_counter(), torch.zeros(2, 4)
-        with bar() as shown:
-            task = shown.add_task("training", total=recipe.steps * recipe.batch, completed=first * recipe.batch)
-            for step in range(first + 1, recipe.steps + 1):
-                # Add up the gradient over this process's parts; the last one exchanges it with the other processes.
-                step_totals = torch.zeros(2, 4, device=device)
-                for part in mine:
-                    with shared.no_sync() if shared and part != mine[-1] else nullcontext():
-                        start, examples = next(data)
-                        sources = [generator(recipe.seed, start + i, device) for i in range(size)]
-                        objective, numbers = forward(shared or loss, examples, sources, recipe, layout)
-                        (objective / recipe.accumulate).backward()
-                        step_totals += numbers
-                if ranks > 1:
-                    dist.all_reduce(step_totals)
+    # Resume from the last checkpoint.
+    first = 0
+    if found := checkpoint.latest(folder / "checkpoints"):
+        first, tensors = found
+        state.restore(first, tensors)
+        totals = tensors.get("log/totals", totals)
+    saved_step = first
+    saved_time = time.monotonic()
 
-                # Stop before a number that is not finite reaches a weight or a checkpoint.
-                size_of = torch.nn.utils.get_total_norm([w.grad for w in state.weights.values() if w.grad is not None])
-                if not (math.isfinite(size_of) and bool(step_totals.isfinite().all())):
-                    raise InputError(
-                        f"the loss is not finite at step {step}; {folder} keeps its last good checkpoint; in a new one "
-                        f"try a lower --lr than {recipe.lr:g}, a longer --warmup than {recipe.warmup} or no --bf16"
-                    )
+    # Distribute and compile.
+    if recipe.compile:
+        loss.denoiser.net.compile()
+    shared = DistributedDataParallel(loss) if ranks > 1 else None
 
-                # Update the weights, put them back on their spheres, and average.
-                rate = learning_rate(recipe, step * recipe.batch)
-                state.update(rate)
-                renormalize(model)
-                state.average(step)
+    # Prepare the data: a step's images are cut into parts, `accumulate` for each process.
+    size = recipe.batch // parts_of(recipe)
+    mine = range(rank * recipe.accumulate, (rank + 1) * recipe.accumulate)
+    data = ahead(
+        lambda start: (start, make(start, size)), starts(recipe, first, size, mine), makers
+    )
 
-                # Say how it goes.
-                totals += step_totals.cpu()
-                loss_now = float(step_totals[0, 0] / step_totals[1, 0])
-                shown.update(task, completed=step * recipe.batch, description=f"training, loss {loss_now:.3f}")
-                if log and (step % recipe.log_every == 0 or step == recipe.steps):
-                    speed = totals[1, 0].item() / (time.perf_counter() - since)
-                    log.write(
-                        step, step * recipe.batch, totals, {"rate": rate, "gradient": float(size_of), "speed": speed}
-                    )
-                    since, totals = time.perf_counter(), torch.zeros(2, 4)
+    def save_checkpoint(step: int) -> None:
+        nonlocal saved_step, saved_time
+        if rank == 0 and step > saved_step:
+            tensors = state.tensors() | {"log/totals": totals}
+            checkpoint.save(folder / "checkpoints", step, tensors)
+        saved_step = step
+        saved_time = time.monotonic()
 
-                # Keep what may be needed again, the checkpoint last: it stands for all that came before.
-                if rank == 0:
-                    for name, share in SNAPSHOTS.items():
-                        if name != "final" and step == math.ceil(share * recipe.steps):
-                            keep(name, average)
-                    if step % recipe.average_every == 0:
-                        half = {name: w.half() for name, w in state.averaged().items()}
-                        checkpoint.save_tensors(folder / "averages" / f"{step:09d}.safetensors", half)
-                    if step % recipe.sheet_every == 0 or step == recipe.steps:
-                        draw(step, average)
-                    if step % recipe.checkpoint_every == 0 or step == recipe.steps:
-                        checkpoint.save(folder / "checkpoints", step, state.tensors())
-        if log:
+    def draw_samples(step: int) -> None:
+        if rank == 0 and step and (step % recipe.sheet_every == 0 or step == recipe.steps):
+            stop.attempt(lambda: draw(step, average))
+
+    def end_if_asked(step: int) -> None:
+        if number := asked_to_stop(stop, device):
+            save_checkpoint(step)
+            raise Stopped(
+                f"stopped; the same command goes on from image {step * recipe.batch:,}", number
+            )
+
+    with Stop(patient=ranks > 1) as stop, Log(folder, first, rank == 0) as log, bar() as shown:
+        task = shown.add_task(
+            "training", total=recipe.steps * recipe.batch, completed=first * recipe.batch
+        )
+        clock = time.perf_counter()
+        draw_samples(first)
+
+        for step in range(first + 1, recipe.steps + 1):
+            end_if_asked(step - 1)
+
+            # Evaluate the loss and accumulate gradients; the last part exchanges them with the
+            # other processes.
+            step_totals = torch.zeros(2, 4, device=device)
+            for part in mine:
+                with shared.no_sync() if shared and part != mine[-1] else nullcontext():
+                    start, examples = next(data)
+                    sources = [generator(recipe.seed, start + i, device) for i in range(size)]
+                    objective, numbers = forward(shared or loss, examples, sources, recipe, layout)
+                    (objective / recipe.accumulate).backward()
+                    step_totals += numbers
+            if ranks > 1:
+                dist.all_reduce(step_totals)
+
+            # Check that all is finite, before it reaches a weight or a checkpoint.
+            gradients = [
+                weight.grad for weight in state.weights.values() if weight.grad is not None
+            ]
+            gradient_norm = float(nn.utils.get_total_norm(gradients))
+            if not (math.isfinite(gradient_norm) and bool(step_totals.isfinite().all())):
+                raise InputError(
+                    f"the loss is not finite at step {step}; {folder} keeps its last good "
+                    f"checkpoint; in a new one try a lower --lr than {recipe.lr:g}, "
+                    f"a longer --warmup than {recipe.warmup} or no --bf16"
+                )
+
+            # Update weights and averages.
+            rate = learning_rate(recipe, step * recipe.batch)
+            state.update(rate)
+            renormalize(model)
+            state.average(step)
+
+            # Report status.
+            totals += step_totals.cpu()
+            loss_now = float(step_totals[0, 0] / step_totals[1, 0])
+            shown.update(
+                task, completed=step * recipe.batch, description=f"training, loss {loss_now:.3f}"
+            )
+            if step % recipe.log_every == 0 or step == recipe.steps:
+                speed = totals[1, 0].item() / (time.perf_counter() - clock)
+                extra = {"rate": rate, "gradient": gradient_norm, "speed": speed}
+                log.write(step, step * recipe.batch, totals, extra)
+                clock = time.perf_counter()
+                totals = torch.zeros(2, 4)
+
+            # Save snapshots and averages.
+            for name, share in SNAPSHOTS.items():
+                if rank == 0 and name != "final" and step == math.ceil(share * recipe.steps):
+                    keep(name, average)
+            if rank == 0 and step % recipe.average_every == 0:
+                half = {name: weight.half() for name, weight in state.averaged().items()}
+                save_tensors(folder / "averages" / f"{step:09d}.safetensors", half)
+
+            # Save checkpoint.
+            overdue = time.monotonic() - saved_time > checkpoint.SECONDS
+            if step % recipe.checkpoint_every == 0 or step == recipe.steps or overdue:
+                save_checkpoint(step)
+
+            # Draw samples.
+            draw_samples(step)
+
+        # Save the trained model.
+        end_if_asked(recipe.steps)
+        if rank == 0:
             keep("final", average)
-            log.close()

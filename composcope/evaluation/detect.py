@@ -18,12 +18,12 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, UInt8
 from numpy import ndarray
-from safetensors import safe_open
 from torch import Tensor, nn
 
 from composcope.errors import InputError
 from composcope.files import parse_json
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
+from composcope.tensors import read_about, read_tensors
 
 RESOLUTIONS = (32, 64, 128)
 CELLS = 64  # the map of answers has this many cells a side
@@ -151,9 +151,8 @@ def read_off(
 def load(size: int) -> tuple[Detector, About]:
     """The shipped network for images of `size` pixels a side, and what was measured of it."""
     path = MODELS / f"detector{size}.safetensors"
-    with safe_open(path, "pt") as file:
-        about: About = parse_json(file.metadata()["about"], About, str(path))
-        weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 (not a dict)
+    about = parse_json(read_about(path)["about"], About, str(path))
+    weights = {name: tensor.float() for name, tensor in read_tensors(path, finite=True).items()}
     detector = Detector(size, about.widths)
     detector.load_state_dict(weights, strict=False)
     return detector.eval(), about

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
 import torch
 from jaxtyping import UInt8
-from PIL import Image
 
+from composcope.arrays import read_npz
 from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
 from composcope.diffusion.sample import draw, noise, noise_levels, walk
 from composcope.errors import InputError
@@ -27,6 +26,7 @@ from composcope.evaluation.detect import Found, detect
 from composcope.evaluation.k_max import Error, Rule, k_max, paper_rule, strict_rule
 from composcope.evaluation.matching import Outcome, match
 from composcope.files import parse_json, read_json, whole
+from composcope.pictures import read_picture
 from composcope.progress import bar
 from composcope.results import Estimate, Row, mean, row
 from composcope.results.samples import Record as Told
@@ -361,14 +361,13 @@ def write_answers(path: str | Path, answers: Answers, source: Mapping[str, Any])
 def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> Answers:
     """Answers kept before; an InputError if they were not made from `source`, where it is given."""
     try:
-        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
-            images = file["images"]
-            text = file["record"].tobytes()
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        arrays = read_npz(path, "images", "record")
+    except InputError as error:
         raise InputError(
             f"{path} does not hold the images of an evaluation ({error}); move it away"
         ) from None
-    record: Record = parse_json(text, Record, str(path))
+    images = arrays["images"]
+    record: Record = parse_json(arrays["record"].tobytes(), Record, str(path))
     whole_set = images.dtype == np.uint8 and images.ndim == 4
     if not whole_set or not len(images) == len(record.asked) == len(record.found):
         raise InputError(f"{path} does not hold as many images as were asked for; move it away")
@@ -409,14 +408,6 @@ def fitting(sets: Sequence[ConditionSet], where: str) -> SumOfParts:
     raise InputError(
         f"{where}: these conditions are not all of one kind that is known here ({names})"
     )
-
-
-def read_picture(path: Path) -> UInt8[np.ndarray, "h w 3"]:
-    try:
-        with Image.open(path, formats=("PNG", "JPEG")) as picture:
-            return np.array(picture.convert("RGB"))
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise InputError(f"{path} is missing, or not a PNG or JPEG picture") from None
 
 
 def stacked(pictures: Sequence[np.ndarray], folder: Path) -> Images:

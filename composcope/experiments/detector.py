@@ -27,6 +27,7 @@ from safetensors import safe_open
 from safetensors.torch import save, save_file
 from torch import Tensor
 
+from composcope.errors import InputError
 from composcope.evaluation.accuracy import FRESH, STILL, Accuracy, accuracy, misjudged
 from composcope.evaluation.detect import CELLS, PARTS, About, Detector, Misjudged, find, load, peaks
 from composcope.files import locked, whole
@@ -62,6 +63,10 @@ class Recipe:
     lr: float = 2e-3
     widths: tuple[int, int, int] = (32, 48, 64)
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch <= min(self.images, self.scenes) or not self.lr > 0:
+            raise InputError("a detector needs --lr above 0, and at least a batch of --images")
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,6 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from composcope.diffusion.denoiser import Cond, Denoiser, X
@@ -30,9 +28,10 @@ from composcope.diffusion.guidance import Guided
 from composcope.diffusion.sample import walk
 from composcope.errors import InputError
 from composcope.features.capture import Means, Read, capture, output, pooled
-from composcope.files import whole
+from composcope.files import parse_json
 from composcope.progress import track
 from composcope.results.arrays import MADE_FROM, check_origin
+from composcope.tensors import read_about, read_tensor, save_tensors
 
 
 @dataclass(frozen=True)
@@ -147,18 +146,14 @@ class MeansFolder:
         needs = f"about {minutes:.1f} minutes, {memory():.1f} GiB"
         print(f"{what}: {len(left)} of {len(todo)} to make, {needs}", file=sys.stderr)
         for path, make in track(left.items(), what, len(left)):
-            tensors = {
-                name: tensor.detach().cpu().float().contiguous() for name, tensor in make().items()
-            }
+            tensors = {name: tensor.float() for name, tensor in make().items()}
             origin = json.dumps(dict(self.made_from), sort_keys=True)
-            with whole(path) as partial:
-                save_file(tensors, partial, {MADE_FROM: origin})
+            save_tensors(path, tensors, {MADE_FROM: origin})
 
     def check(self, path: Path) -> None:
         try:
-            with safe_open(path, "pt") as file:
-                origin = json.loads((file.metadata() or {})[MADE_FROM])
-        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            origin = parse_json(read_about(path)[MADE_FROM], dict, str(path))
+        except (InputError, KeyError) as error:
             raise InputError(
                 f"{path} does not hold means ({error}); remove it to make it again"
             ) from None
@@ -168,12 +163,9 @@ class MeansFolder:
         """One tensor of a file; the others are not read."""
         path = self.path(concept, group)
         try:
-            with safe_open(path, "pt") as file:
-                return file.get_tensor(key)
-        except (OSError, SafetensorError) as error:
-            raise InputError(
-                f"{path} does not hold {key} ({error}); remove it to make it again"
-            ) from None
+            return read_tensor(path, key)
+        except InputError as error:
+            raise InputError(f"{error}; remove it to make it again") from None
 
     def stack(
         self, entries: Sequence[tuple[str, str]], groups: int

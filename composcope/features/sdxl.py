@@ -17,7 +17,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, UInt8
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from composcope.adapters.diffusers import from_diffusers, importable
@@ -28,6 +27,7 @@ from composcope.diffusion.sample import noise
 from composcope.errors import InputError
 from composcope.features.capture import Read
 from composcope.features.words import words
+from composcope.tensors import read_tensors
 
 BASE = "stabilityai/stable-diffusion-xl-base-1.0"
 SHIPPED = Path(__file__).parents[1] / "models"
@@ -62,7 +62,7 @@ def load(model: str, device: str = "cpu", dtype: torch.dtype = torch.float32) ->
             f"network run `hf download {BASE} --local-dir FOLDER`, then give that folder: "
             "--sdxl FOLDER"
         ) from None
-    return SDXL(pipe.to(device), load_file(constants) if parts else None)
+    return SDXL(pipe.to(device), read_tensors(constants) if parts else None)
 
 
 @dataclass(frozen=True, eq=False)

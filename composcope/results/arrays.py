@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
+from composcope.arrays import read_npz
 from composcope.errors import InputError
-from composcope.files import whole
+from composcope.files import parse_json, whole
 
 MADE_FROM = "made_from"
 
@@ -40,10 +40,9 @@ def read_arrays(
 def read_origin(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What the arrays of a file were made from, and the arrays."""
     try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        origin = json.loads(str(arrays.pop(MADE_FROM)))
-    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+        arrays = read_npz(path)
+        origin = parse_json(str(arrays.pop(MADE_FROM)), dict, str(path))
+    except (InputError, KeyError) as error:
         raise InputError(
             f"{path} does not hold kept arrays ({error}); remove it to measure again"
         ) from None

@@ -76,7 +76,9 @@ def spearman(
     a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"], resamples: int = 10_000, seed: int = 0
 ) -> Estimate:
     """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are left out."""
-    from scipy.stats import rankdata  # here, because it takes a second to load and few commands need it
+    from scipy.stats import (
+        rankdata,  # here, because it takes a second to load and few commands need it
+    )
 
     draws = np.random.default_rng(seed).integers(len(a), size=(resamples, len(a)))
     index = np.concatenate([np.arange(len(a))[None], draws])

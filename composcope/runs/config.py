@@ -20,6 +20,17 @@ from composcope.files import read_json, write_text
 Number: TypeAlias = Annotated[int | None, tyro.conf.arg(metavar="INT")]
 Text: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="PATH")]
 
+# The most that makes sense of each: what is beyond it is a slip, or a file that is not ours.
+MOST = {
+    "resolution": 4096,
+    "grid_size": 512,
+    "width": 8192,
+    "blocks": 64,
+    "head": 8192,
+    "fold": 64,
+    "emb": 1024,
+}
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -42,9 +53,13 @@ class Architecture:
     gate: int = 0  # the network also says where a pixel is flat ground (see Precond)
 
     def __post_init__(self) -> None:
-        for name in ("resolution", "grid_size", "width", "blocks", "emb"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise InputError(f"{name} = {value}: a network needs at least 1")
+        for name, most in MOST.items():
+            if (value := getattr(self, name)) is not None and not 1 <= value <= most:
+                raise InputError(f"{name} = {value}: a network has from 1 to {most}")
+        if not 1 <= len(self.mult) <= 10 or not all(1 <= level <= 64 for level in self.mult):
+            raise InputError(f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide")
+        if len(self.positions) > 64 or not all(0 < wave < 1000 for wave in self.positions):
+            raise InputError(f"positions = {self.positions}: at most 64 frequencies from 0 to 1000")
         if not 0 <= self.radius <= 4 * self.grid_size:
             raise InputError(
                 f"radius = {self.radius}: patches reach from 0 to 4 times {self.grid_size} cells"
@@ -70,8 +85,10 @@ class Config:
     init: Text = None  # the run whose weights this one begins with
 
     def __post_init__(self) -> None:
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"threads = {self.threads}: a training needs at least 1")
+        if self.threads is not None and not 1 <= self.threads <= 4096:
+            raise InputError(f"threads = {self.threads}: a training has from 1 to 4096")
+        if not 0 <= self.objects[0] <= self.objects[1] <= 100:
+            raise InputError(f"objects = {self.objects}: objects are a range in 0 to 100")
 
     def save(self, path: Path) -> None:
         write_text(path, self.json() + "\n")

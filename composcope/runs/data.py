@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from composcope.arrays import read_npz
 from composcope.diffusion.loss import generator
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.train import Examples, Make
@@ -98,9 +98,8 @@ def read(path: Path) -> list[np.ndarray]:
         files = sorted(f for f in path.iterdir() if f.suffix.lower() in sources.SUFFIXES)
         return [read_picture(file) for file in files]
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            images = kept["images"]
-    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+        images = read_npz(path, "images")["images"]
+    except InputError as error:
         raise InputError(
             f"{path} is neither a folder of pictures nor an .npz with `images` ({error})"
         ) from None

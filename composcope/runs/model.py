@@ -7,6 +7,7 @@ model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    mo
 
 import hashlib
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import UInt8
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from composcope.diffusion.denoiser import Cond, Precond, Sigmas, X
@@ -34,6 +33,7 @@ from composcope.scenes.condition import (
     conditioner_named,
     outside,
 )
+from composcope.tensors import first_line, read_tensors
 
 SHIPPED = Path(__file__).parents[1] / "models"
 
@@ -188,29 +188,41 @@ def load(
             f"{folder} has no {path.name}: the run has not come so far; "
             "train it on with the same command"
         )
+    config = Config.load(folder / "config.json")
+    tensors = read_tensors(path, finite=True)
     try:
-        model = restored(Config.load(folder / "config.json"), load_file(path), conditioner).to(
-            device
-        )
-        model.name = folder.resolve().name
-        model.snapshot = snapshot
-        return model
-    except (SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        model = restored(config, tensors, conditioner).to(device)
+    except (RuntimeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} does not hold the weights of this run ({str(error).splitlines()[0]})"
+            f"{path} does not hold the weights of this run ({first_line(error)})"
         ) from None
+    model.name = folder.resolve().name
+    model.snapshot = snapshot
+    return model
 
 
 def usable(device: str) -> str:
+    """The name of a device that torch can compute on here; an InputError for others."""
     try:
         kind = torch.device(device).type
     except RuntimeError:
+        kind = ""
+    if kind not in ("cpu", "cuda", "mps"):
         raise InputError(
-            f"--device: there is no device {device!r}; cpu and cuda are devices"
-        ) from None
+            f"--device: there is no device {device!r} to compute on; cpu and cuda are devices"
+        )
     if kind == "cuda" and not torch.cuda.is_available():
         raise InputError(f"--device {device}: this machine has no GPU that torch can use")
+    if kind == "cuda" and (torch.device(device).index or 0) >= torch.cuda.device_count():
+        raise InputError(f"--device {device}: this machine has {torch.cuda.device_count()} GPUs")
     return device
+
+
+def own_device() -> str:
+    """The GPU of this process among those that torchrun started on its machine; the CPU where there
+    is none.
+    """
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
 
 
 def weights_path(folder: Path, snapshot: str) -> Path:

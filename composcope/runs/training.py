@@ -1,145 +1,237 @@
-"""A Config and a folder make a run; the same again goes on from where it stopped, and a finished run is left alone.
+"""A Config and a folder make a run; the same again goes on from where it stopped, and a finished
+run is left alone.
 
-folder: config.json, log.jsonl, model.safetensors (the averaged weights), pixels.safetensors (constants of the data),
-        snapshots/ averages/ checkpoints/ samples/ tensorboard/
+folder: config.json, log.jsonl, model.safetensors (the averaged weights),
+        pixels.safetensors (constants of the data), snapshots/ averages/ checkpoints/ samples/
+        tensorboard/
 """
 
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import torch
 from PIL.Image import Image
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
-from composcope.diffusion.checkpoint import save_tensors
 from composcope.diffusion.ema import Profile, gamma_of, reconstruct
 from composcope.diffusion.loss import Loss
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import parts_of, train, use
+from composcope.diffusion.train import by_the_first, parts_of, processes, train, use
 from composcope.errors import InputError
-from composcope.files import locked, write_png, write_text
+from composcope.files import clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, complete, examples_of, images_of, measured
-from composcope.runs.model import SHIPPED, Model, find, load, weights_path
+from composcope.runs.model import SHIPPED, Model, find, load, own_device, usable, weights_path
+from composcope.runs.workers import rendered
+from composcope.tensors import read_tensors, save_tensors
 
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
 SHEET_SEEDS = range(4)
 
-Sheet = Callable[[np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image]  # images, asked places, columns
+Sheet = Callable[
+    [np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image
+]  # images, asked places, columns
 
 
-def start(config: Config, folder: str | Path, sheet: Sheet | None = None, device: str | None = None) -> None:
-    """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes."""
+def start(
+    config: Config,
+    folder: str | Path,
+    sheet: Sheet | None = None,
+    device: str | None = None,
+    workers: int | None = None,
+) -> None:
+    """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes.
+
+    `workers` processes render images ahead; None: as many as this process has cores to itself on a
+    machine with GPUs, and none elsewhere, where a thread does it.
+    """
     config = complete(config)
-    folder, rank = Path(folder), int(os.environ.get("RANK", 0))
-    device = device or (f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu")
+    folder = Path(folder)
+    device = usable(device or own_device())
     if device.startswith("cuda"):
         torch.cuda.set_device(device)  # not run here
-    if config.threads:
-        use(config.threads, config.threads)
-    with locked(folder) if rank == 0 else nullcontext():
-        same_run(config, folder)
-        for partial in folder.rglob(".*.part") if rank == 0 else ():
-            partial.unlink()  # of a process that was killed while it wrote
-        if (folder / "model.safetensors").exists():
-            print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)
+    cores = config.threads or own_cores()
+    use(cores, cores)
+    if workers is None:
+        workers = cores if device.startswith("cuda") else 0
+    parts_of(config.recipe)
+    with processes() as rank, ExitStack() as claims:
+
+        def claim() -> bool:
+            claims.enter_context(locked(folder))
+            return is_finished(config, folder)
+
+        # Build all that can be refused before anything is written.
+        if by_the_first(claim):
             return
         images = images_of(config)
-        model = Model(config, *constants(config, images, folder / "pixels.safetensors"))
+        pixels, sigma_data = by_the_first(lambda: constants(config, images, folder))
+        model = Model(config, pixels, sigma_data)
         if config.init:
             begin(model, config.init)
-        make = examples_of(model, images)
-        parts_of(config.recipe)
+
+        # From here on it is a run: the constants, then the configuration that they belong to.
         if rank == 0:
-            config.save(folder / "config.json")  # only now: what cannot be built leaves no trace
+            clear(folder)
+            save_tensors(
+                folder / "pixels.safetensors",
+                pixels.state_dict() | {"sigma_data": torch.tensor(sigma_data)},
+            )
+            config.save(folder / "config.json")
 
         def keep(name: str, weights: Mapping[str, Tensor]) -> None:
             save_tensors(weights_path(folder, name), model.state_dict() | dict(weights))
 
         def draw(step: int, weights: Mapping[str, Tensor]) -> None:
-            if sheet:
-                write_png(folder / "samples" / f"{step:09d}.png", samples(model, weights, sheet))
+            path = folder / "samples" / f"{step:09d}.png"
+            if sheet and not path.exists():
+                write_png(path, samples(model, weights, sheet))
 
-        train(model, Loss(model.denoiser), make, config.recipe, folder, renormalize, keep, draw, device)
+        with rendered(config, images, workers) as ahead:
+            make = examples_of(model, ahead)
+            train(
+                model,
+                Loss(model.denoiser),
+                make,
+                config.recipe,
+                folder,
+                renormalize,
+                keep,
+                draw,
+                device,
+                makers=max(workers, 1),
+            )
+
+
+def own_cores() -> int:
+    """The cores of this machine that are this process's, where torchrun started several."""
+    allowed = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return max(allowed // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
 def begin(model: Model, run: str) -> None:
-    """Give `model` the weights of another run, fixed frequencies included; what was measured of its data stays."""
-    own = {name for name in model.state_dict() if name.startswith("pixels.") or name.endswith(".sigma_data")}
+    """Give `model` the weights of another run, fixed frequencies included; what was measured of its
+    data stays.
+    """
+    own = {
+        name
+        for name in model.state_dict()
+        if name.startswith("pixels.") or name.endswith(".sigma_data")
+    }
     theirs = {name: tensor for name, tensor in load(run).state_dict().items() if name not in own}
     for name, tensor in model.state_dict().items():
         if name not in own and (name not in theirs or theirs[name].shape != tensor.shape):
-            raise InputError(f"--init: {run} has another network than this run ({name}); give it the same architecture")
+            raise InputError(
+                f"--init: {run} has another network than this run ({name}); "
+                "give it the same architecture"
+            )
     model.load_state_dict(theirs, strict=False)
 
 
-def constants(config: Config, images: Images, path: Path) -> tuple[Pixels, float]:
-    """The pixel constants and sigma_data, measured when the run began and read from then on."""
-    if not path.exists():
-        pixels, sigma_data = measured(config, images)
-        save_tensors(path, pixels.state_dict() | {"sigma_data": torch.tensor(sigma_data)})
+def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, float]:
+    """The pixel constants and sigma_data: measured when the run begins, read from then on.
+
+    They belong to the configuration beside them; without one they are another command's.
+    """
+    path = folder / "pixels.safetensors"
+    if not path.exists() or not (folder / "config.json").exists():
+        return measured(config, images)
     try:
-        kept = load_file(path)
+        kept = read_tensors(path, finite=True)
         return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
-    except (SafetensorError, KeyError) as error:
-        raise InputError(f"{path} is damaged ({error}); remove it and it is measured again, the same") from None
+    except (InputError, KeyError, RuntimeError) as error:
+        raise InputError(
+            f"{path} is damaged ({error}); remove it and it is measured again, the same"
+        ) from None
 
 
-def same_run(config: Config, folder: Path) -> None:
-    """An InputError if the folder holds a run of another configuration; it is not touched."""
+def is_finished(config: Config, folder: Path) -> bool:
+    """Whether the folder holds the model of this configuration; an InputError if it holds another
+    run.
+    """
     path = folder / "config.json"
-    others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {"pixels.safetensors"}
+    others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {
+        "pixels.safetensors"
+    }
     if others and not path.exists():
         raise InputError(
-            f"{folder} holds {min(others)} and no config.json: not a run; choose another folder with --out"
+            f"{folder} holds {min(others)} and no config.json: not a run; "
+            "choose another folder with --out"
         )
     if path.exists() and (differs := difference(Config.load(path), config)):
-        raise InputError(f"{folder} holds another run ({differs}); choose another folder with --out")
+        raise InputError(
+            f"{folder} holds another run ({differs}); choose another folder with --out"
+        )
+    if not (folder / "model.safetensors").exists():
+        return False
+    print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)
+    return True
 
 
 def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: int = 16) -> Image:
-    """What the model draws with these weights: a row for each K of SHEET_K, always from the same seeds."""
+    """What the model draws with these weights: a row for each K of SHEET_K, always from the same
+    seeds.
+    """
     conditioner = model.conditioner
     rows: list[tuple] = [()] * len(SHEET_K) * len(SHEET_SEEDS)
     if conditioner:
-        rows = [one for K in SHEET_K for one in conditioner.ask(min(K, conditioner.most), len(SHEET_SEEDS))]
+        rows = [
+            one
+            for K in SHEET_K
+            for one in conditioner.ask(min(K, conditioner.most), len(SHEET_SEEDS))
+        ]
     cond = conditioner(rows) if conditioner else None
 
     def averaged(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
         return torch.func.functional_call(model, dict(weights), (x, sigma, cond))
 
     device = next(iter(weights.values())).device
-    x = sample(averaged, [*SHEET_SEEDS] * len(SHEET_K), model.shape, cond, noise_levels(steps), device=device)
+    x = sample(
+        averaged,
+        [*SHEET_SEEDS] * len(SHEET_K),
+        model.shape,
+        cond,
+        noise_levels(steps),
+        device=device,
+    )
     asked = rows if conditioner and conditioner.has_places else [()] * len(rows)
     return sheet(model.pixels.decode(x), asked, len(SHEET_SEEDS))
 
 
 def reaverage(run: str | Path, sigma_rel: float) -> Model:
-    """The finished model of a run with its weights averaged at another width, from the averages kept on the way."""
+    """The finished model of a run with its weights averaged at another width, from the averages
+    kept on the way.
+    """
     folder = find(run)
     config, model = Config.load(folder / "config.json"), load(folder)
     kept = []
     for path in sorted((folder / "averages").glob("*.safetensors")):
-        tensors = load_file(path)
+        tensors = read_tensors(path)
         for width in config.recipe.sigma_rels:
             weights = {name: tensors[f"{width}/{name}"] for name, _ in model.named_parameters()}
             kept.append((Profile(int(path.stem), gamma_of(width)), weights))
     if not kept:
         raise InputError(f"{folder} has no averages to make another one from")
-    model.load_state_dict(reconstruct(kept, Profile(config.recipe.steps, gamma_of(sigma_rel))), strict=False)
+    model.load_state_dict(
+        reconstruct(kept, Profile(config.recipe.steps, gamma_of(sigma_rel))), strict=False
+    )
     return model
 
 
-def ship(run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200) -> Path:
-    """Add a run to the shipped models: its weights in half precision, its configuration, a short log."""
+def ship(
+    run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200
+) -> Path:
+    """Add a run to the shipped models: its weights in half precision, its configuration, a short
+    log.
+    """
     folder, target = find(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
     log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

@@ -3,7 +3,6 @@
 camera = argmin over positions that look at the origin of sum_objects |project(3d_coords) - pixel_coords|^2
 """
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from composcope.errors import InputError
+from composcope.files import read_json
 from composcope.scenes.scene import (
     CAMERA,
     COLORS,
@@ -92,7 +92,7 @@ def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
     if not files:
         raise InputError(f"{path} holds no scenes (.json files)")
     for file in files:
-        content = parsed(file)
+        content = read_json(file, Any)
         scenes = content.get("scenes", [content]) if isinstance(content, dict) else None
         if not isinstance(scenes, list):
             raise InputError(f"{file}: not a scene, nor a file with a list of `scenes`")
@@ -101,13 +101,6 @@ def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
             if not isinstance(struct, dict):
                 raise InputError(f"{where}: not a scene but {type(struct).__name__}")
             yield struct, where
-
-
-def parsed(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: broken JSON ({error})") from None
 
 
 def to_scene(struct: dict[str, Any], where: str) -> Scene:

@@ -1,33 +1,90 @@
-"""numba as this room uses it: machine code that is kept on disk and runs without the interpreter's lock."""
+"""numba as this room uses it: machine code that is kept on disk and runs without the interpreter's
+lock.
+"""
 
+import atexit
 import inspect
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import numba
 from numba import njit
 
 ROOM = Path(__file__).parent
-KERNELS = ("scene", "chance", "geometry", "shading", "render", "rules", "compiled")  # they call and inline each other
+KERNELS = (
+    "scene",
+    "chance",
+    "geometry",
+    "shading",
+    "render",
+    "rules",
+    "compiled",
+)  # they call and inline each other
 
 
 def compiled(function: Callable) -> Callable:
-    """Compile a function when it is first called. The tests' type checks wrap it; what is compiled is the function."""
+    """Compile a function when it is first called. The tests' type checks wrap it; what is compiled
+    is the function.
+    """
     return njit(cache=True, nogil=True, error_model="numpy")(inspect.unwrap(function))
 
 
 def parallel(function: Callable) -> Callable:
     """The same with its `prange` loops spread over the cores."""
-    return njit(cache=True, nogil=True, error_model="numpy", parallel=True)(inspect.unwrap(function))
+    return njit(cache=True, nogil=True, error_model="numpy", parallel=True)(
+        inspect.unwrap(function)
+    )
+
+
+def keep_somewhere() -> None:
+    """Where neither the package nor the user's folder can be written to, machine code is kept in a
+    temporary one.
+    """
+    if numba.config.CACHE_DIR:
+        return
+    try:
+        njit(cache=True)(keep_somewhere)
+    except RuntimeError:  # numba found no place
+        numba.config.CACHE_DIR = str(temporary())
+
+
+def temporary() -> Path:
+    """A folder of this user alone (what is in it will be run), the same in every process where that
+    is possible.
+    """
+    shared = Path(tempfile.gettempdir()) / f"composcope-{os.getuid()}"
+    with suppress(OSError):
+        shared.mkdir(mode=0o700, exist_ok=True)
+        about = shared.lstat()
+        if (
+            shared.is_dir()
+            and not shared.is_symlink()
+            and about.st_uid == os.getuid()
+            and not about.st_mode & 0o077
+        ):
+            return shared
+    own = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
 
 
 def forget_old() -> None:
-    """Drop machine code older than any kernel: numba looks at the file of a function, but not of its callees."""
+    """Drop machine code older than any kernel: numba looks at the file of a function, but not of
+    its callees.
+    """
     changed = max(file.stat().st_mtime for file in ROOM.glob("*.py") if file.stem in KERNELS)
-    for index in (ROOM / "__pycache__").glob("*.nbi"):
+    indices = [*(ROOM / "__pycache__").glob("*.nbi")]
+    if numba.config.CACHE_DIR:
+        indices += Path(numba.config.CACHE_DIR).glob(f"{ROOM.name}_*/*.nbi")
+    for index in indices:
         with suppress(OSError):  # another process was faster, or the package is not ours to write
             if index.stat().st_mtime < changed:
                 index.unlink()
 
 
+keep_somewhere()
 forget_old()

@@ -1,6 +1,7 @@
 """Scenes as files: PNGs with the official JSON, WebDataset shards, or Parquet shards.
 
-file k is a function of (job, k), and appears whole or not at all: so a job that was stopped makes what is missing
+file k is a function of (job, k), and appears whole or not at all: so a job that was stopped makes
+what is missing
 """
 
 import io
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,16 @@ from PIL import Image
 
 from composcope import __version__, progress
 from composcope.errors import InputError
-from composcope.files import locked, whole, write_text
+from composcope.files import clear, locked, whole, write_text
 from composcope.scenes.clevr import image_filename, to_struct
 from composcope.scenes.render import render, shape_of
 from composcope.scenes.rules import Rules, draw, sample
 from composcope.scenes.scene import Scene
 
 SHARD = 1000  # images in a shard
-CHUNK = 64  # images in memory as pixels at a time
+CHUNK = 64  # images in memory as pixels at a time, if they are not large
+PIXELS = 2**24  # in memory at a time
+BYTES = 2**28  # of encoded images in memory at a time
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ class Job:
         if self.num < 1:
             raise InputError(f"the number of images is at least 1, not {self.num}")
         if self.format not in WRITERS:
-            raise InputError(f"there is no format {self.format!r}; the formats are {', '.join(WRITERS)}")
+            raise InputError(
+                f"there is no format {self.format!r}; the formats are {', '.join(WRITERS)}"
+            )
         if self.format == "parquet":
             parquet()
         shape_of(self.size)
@@ -63,38 +69,47 @@ Tick = Callable[[int], None]  # told how many more images are there
 def export(job: Job, out: str | Path) -> None:
     """Make the files of a job in the folder `out`, but for those that are there."""
     out, most = Path(out), job.rules.objects[1]
-    sample(job.seed, 0, replace(job.rules, objects=(most, most)))  # impossible rules are said before a file is made
+    sample(
+        job.seed, 0, replace(job.rules, objects=(most, most))
+    )  # impossible rules are said before a file is made
     with locked(out), progress.bar() as bar:
         claim(job, out)
-        for part in out.rglob("*.part"):  # left by a process that was killed: the folder is ours now
-            part.unlink()
+        clear(out)
         task = bar.add_task("scenes", total=job.num)
-        try:
-            WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
-        except OSError as error:  # a full disk does not say where
-            error.filename = error.filename or str(out)
-            raise
+        WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
 
 
 def claim(job: Job, out: Path) -> None:
     """Say in job.json what the folder holds; a folder that holds anything else is left alone."""
-    said = json.dumps(asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}, indent=1)
+    said = json.dumps(
+        asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}, indent=1
+    )
     if (out / "job.json").exists():
         if (out / "job.json").read_text(encoding="utf-8") != said:
             raise InputError(
-                f"{out} holds other scenes (see {out / 'job.json'}); repeat that job or choose another folder"
+                f"{out} holds other scenes (see {out / 'job.json'}); repeat that job "
+                "or choose another folder"
             )
     elif any(file.name != ".lock" for file in out.iterdir()):
-        raise InputError(f"{out} is not empty and holds no scenes of this command; choose another folder")
+        raise InputError(
+            f"{out} is not empty and holds no scenes of this command; choose another folder"
+        )
     else:
         write_text(out / "job.json", said)
+
+
+def chunk(job: Job) -> int:
+    """How many images are in memory at a time."""
+    width, height = shape_of(job.size)
+    return max(1, min(CHUNK, PIXELS // (width * height)))
 
 
 def examples(job: Job, indices: range, tick: Tick) -> Iterator[Example]:
     """Scenes rendered and encoded, a few in memory at a time."""
     with ThreadPoolExecutor() as pool:
-        for first in range(indices.start, indices.stop, CHUNK):
-            scenes = drawn(job, range(first, min(first + CHUNK, indices.stop)))
+        at_once = chunk(job)
+        for first in range(indices.start, indices.stop, at_once):
+            scenes = drawn(job, range(first, min(first + at_once, indices.stop)))
             images = pool.map(encoded, render(scenes, job.size))
             for index, (scene, png) in enumerate(zip(scenes, images, strict=True), start=first):
                 yield Example(index, png, to_struct(scene, index, shape_of(job.size)))
@@ -115,9 +130,12 @@ def encoded(image: np.ndarray) -> bytes:
 
 def write_clevr(job: Job, out: Path, tick: Tick) -> None:
     """images/*.png and, last, CLEVR_scenes.json."""
-    with ThreadPoolExecutor() as pool:  # a file is waited for until it is on the disk, so several at a time
-        for first in range(0, job.num, CHUNK):
-            indices = range(first, min(first + CHUNK, job.num))
+    with (
+        ThreadPoolExecutor() as pool
+    ):  # a file is waited for until it is on the disk, so several at a time
+        at_once = chunk(job)
+        for first in range(0, job.num, at_once):
+            indices = range(first, min(first + at_once, job.num))
             if all((out / "images" / image_filename(i)).exists() for i in indices):
                 tick(len(indices))
                 continue
@@ -137,10 +155,17 @@ def write_image(folder: Path, example: Example) -> None:
 
 def scenes_json(job: Job) -> Iterator[str]:
     """The official file, a scene at a time: a million scenes do not fit in memory as JSON."""
-    yield json.dumps({"info": {"date": "", "version": "1.0", "split": "new", "license": ""}})[:-1] + ', "scenes": [\n'
+    yield (
+        json.dumps({"info": {"date": "", "version": "1.0", "split": "new", "license": ""}})[:-1]
+        + ', "scenes": [\n'
+    )
     for first in range(0, job.num, SHARD):
-        for index, scene in enumerate(drawn(job, range(first, min(first + SHARD, job.num))), start=first):
-            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + (",\n" if index < job.num - 1 else "\n]}\n")
+        for index, scene in enumerate(
+            drawn(job, range(first, min(first + SHARD, job.num))), start=first
+        ):
+            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + (
+                ",\n" if index < job.num - 1 else "\n]}\n"
+            )
 
 
 def write_shards(
@@ -158,27 +183,44 @@ def write_shards(
 
 
 def write_tar(of: Iterator[Example], file: Path) -> None:
-    """WebDataset: files that share a key are one example. Nothing in the bytes tells when or by whom they were made."""
+    """WebDataset: files that share a key are one example. Nothing in the bytes tells when or by
+    whom they were made.
+    """
     with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as tar:
         for example in of:
-            for suffix, content in (("png", example.png), ("json", json.dumps(example.struct).encode())):
+            for suffix, content in (
+                ("png", example.png),
+                ("json", json.dumps(example.struct).encode()),
+            ):
                 entry = tarfile.TarInfo(f"{example.index:08d}.{suffix}")
                 entry.size = len(content)
                 tar.addfile(entry, io.BytesIO(content))
 
 
 def write_parquet(of: Iterator[Example], file: Path) -> None:
-    """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene` (the JSON)."""
+    """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene`
+    (the JSON).
+    """
     pyarrow = parquet()
-    rows = [
-        {
-            "index": example.index,
-            "image": {"bytes": example.png, "path": example.struct["image_filename"]},
-            "scene": json.dumps(example.struct),
-        }
-        for example in of
-    ]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file, compression="none")
+    first = next(of)
+    schema = pyarrow.Table.from_pylist([row(first)]).schema
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="none") as out:
+        rows = []
+        size = 0
+        for example in chain([first], of):
+            rows.append(row(example))
+            size += len(example.png)
+            if size > BYTES:
+                out.write_table(pyarrow.Table.from_pylist(rows, schema))
+                rows = []
+                size = 0
+        if rows:
+            out.write_table(pyarrow.Table.from_pylist(rows, schema))
+
+
+def row(example: Example) -> dict[str, Any]:
+    image = {"bytes": example.png, "path": example.struct["image_filename"]}
+    return {"index": example.index, "image": image, "scene": json.dumps(example.struct)}
 
 
 def parquet() -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from composcope.errors import InputError
 from composcope.results import Row, gather, where
 from composcope.study import cost
-from composcope.study.graph import Node, Study
+from composcope.study.schedule import Node, Study
 from composcope.study.table import STEPS, TOLERANCE, Intervention, Run, chosen
 
 SMOKE = {"locality": ("--num", "2", "--noise-levels", "3"), "features": ("--num", "20")}

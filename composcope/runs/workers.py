@@ -1,0 +1,53 @@
+"""Images rendered ahead by worker processes, so that a GPU need not wait for them: the same images
+in any number.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from composcope.diffusion.train import use
+from composcope.runs.config import Config
+from composcope.runs.data import Images, images_of
+
+Arrays = tuple[np.ndarray, np.ndarray | None]
+
+source: Images  # of a worker process
+
+
+@contextmanager
+def rendered(config: Config, images: Images, workers: int) -> Iterator[Images]:
+    """`images`, made by so many processes of a core each; for none, by the caller's own threads."""
+    if not workers:
+        yield images
+        return
+    context = multiprocessing.get_context(
+        "spawn"
+    )  # a forked child would inherit the threads' locks
+    with ProcessPoolExecutor(
+        workers, context, initializer=begin, initargs=(config, os.getpid())
+    ) as pool:
+
+        def ahead(start: int, count: int) -> tuple[Tensor, Tensor | None]:
+            shown, cond = pool.submit(work, start, count).result()
+            return torch.from_numpy(shown), None if cond is None else torch.from_numpy(cond)
+
+        yield ahead
+
+
+def begin(config: Config, parent: int) -> None:
+    """What a worker process does first."""
+    global source
+    use(1, 1)
+    source = images_of(config)
+
+
+def work(start: int, count: int) -> Arrays:
+    shown, cond = source(start, count)
+    return shown.numpy(), None if cond is None else cond.numpy()

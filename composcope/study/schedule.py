@@ -1,0 +1,263 @@
+"""A graph of commands, each done once: train -> evaluate -> locality -> features, two at a time or
+by SLURM.
+
+    ready = {node not done : all that it needs is done}
+
+A node is a `composcope` command; it is done when its marker exists, which is written after the
+command ended well. Stopped at any moment, the same call goes on: done nodes are skipped and the
+commands themselves resume. Commands that run here end with the process that started them; those of
+SLURM (study/slurm.py) go on without it.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Protocol, runtime_checkable
+
+from rich.table import Table
+
+from composcope.errors import InputError
+from composcope.files import folder_for, held, lives, read_json, write_text
+from composcope.progress import live
+
+
+@dataclass(frozen=True)
+class Node:
+    """One command of the study. `minutes` is what it is expected to take on one core (or one GPU
+    for large presets).
+    """
+
+    name: str
+    command: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    minutes: float = 1.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the marker of a node says."""
+
+    minutes: float
+    command: tuple[str, ...]
+
+
+@runtime_checkable
+class Job(Protocol):
+    """A node that was started."""
+
+    def poll(self) -> int | None:
+        """None while it runs, then its exit code."""
+        ...
+
+    def stop(self) -> None:
+        """Ask it to end; `poll` says when it has."""
+        ...
+
+
+@dataclass
+class LocalJob:
+    process: subprocess.Popen
+
+    def poll(self) -> int | None:
+        return self.process.poll()
+
+    def stop(self) -> None:
+        self.process.terminate()
+
+
+# What a started process does first, where there is prctl (Linux): it asks for a SIGTERM (15) when
+# its parent ends, in whatever way, and makes sure that this has not happened yet.
+CHILD = """
+import ctypes, os, sys
+parent, *command = sys.argv[1:]
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 15)  # PR_SET_PDEATHSIG
+if os.getppid() != int(parent):
+    sys.exit(143)
+os.execv(command[0], command)
+"""
+
+
+def start_local(node: Node, log: Path, keep_open: tuple[int, ...] = ()) -> Job:
+    """One thread a process: two such processes side by side beat one with two threads."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    threads = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+    command = [sys.executable, "-m", "composcope", *node.command]
+    first = [sys.executable, "-c", CHILD, str(os.getpid())]
+    with open(log, "ab") as out:
+        return LocalJob(
+            subprocess.Popen(
+                first + command,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, **threads},
+                pass_fds=keep_open,
+            )
+        )
+
+
+@contextmanager
+def driver(folder: Path) -> Iterator[IO]:
+    """The lock of the one process that drives the study of a folder; the processes it starts hold
+    it too.
+
+    Whoever comes after a driver that was killed waits until what it had started has ended.
+    """
+    path = folder / ".lock"
+    with folder_for(folder), held(path, wait=False) as free:
+        if free is None and driver_lives(path):
+            raise InputError(
+                f"{folder} is in use by another `composcope reproduce`; "
+                "wait for it or choose another --out"
+            )
+        if free is not None:
+            yield signed(free)
+            return
+    print(f"composcope: waiting for what was left running in {folder} to end", file=sys.stderr)
+    with folder_for(folder), held(path, wait=True) as file:
+        assert file is not None
+        yield signed(file)
+
+
+def signed(file: IO) -> IO:
+    file.truncate(0)
+    file.write(f"{socket.gethostname()} {os.getpid()}")
+    file.flush()
+    return file
+
+
+def driver_lives(path: Path) -> bool:
+    """Of another machine we cannot know, and say that it does."""
+    try:
+        host, process = path.read_text(encoding="utf-8").split()
+        return host != socket.gethostname() or lives(int(process))
+    except (OSError, ValueError):
+        return False
+
+
+class Study:
+    """The nodes, the folder they leave their marks in, and what is known of each: waiting, running,
+    done, failed.
+    """
+
+    def __init__(self, nodes: Sequence[Node], folder: str | Path) -> None:
+        self.nodes = {node.name: node for node in nodes}
+        self.folder = Path(folder)
+        self.running: dict[
+            str, tuple[Job | None, float]
+        ] = {}  # since when; without a Job, SLURM has it
+        self.failed: set[str] = set()
+        unknown = {need for node in nodes for need in node.needs} - set(self.nodes)
+        if unknown:
+            raise InputError(f"the plan needs nodes it does not have: {', '.join(sorted(unknown))}")
+
+    def marker(self, name: str) -> Path:
+        return self.folder / "done" / f"{name}.json"
+
+    def log(self, name: str) -> Path:
+        return self.folder / "logs" / f"{name}.log"
+
+    def done(self, name: str) -> Done | None:
+        """What was noted when this very command was done; of another command under its name,
+        nothing.
+        """
+        marker = self.marker(name)
+        noted = read_json(marker, Done) if marker.exists() else None
+        return noted if noted and noted.command == self.nodes[name].command else None
+
+    def mark_done(self, name: str, minutes: float) -> None:
+        write_text(self.marker(name), json.dumps(asdict(Done(minutes, self.nodes[name].command))))
+
+    def state(self, name: str) -> str:
+        if self.done(name):
+            return "done"
+        if name in self.running:
+            return "running"
+        lost = name in self.failed or any(
+            self.state(need) == "failed" for need in self.nodes[name].needs
+        )
+        return "failed" if lost else "waiting"
+
+    def ready(self) -> list[Node]:
+        """Waiting nodes whose needs are all done, in the order of the plan."""
+        waiting = [node for node in self.nodes.values() if self.state(node.name) == "waiting"]
+        return [node for node in waiting if all(self.state(need) == "done" for need in node.needs)]
+
+    def minutes_of(self, name: str) -> float:
+        """What is left of one node."""
+        if name in self.running:
+            return max(
+                self.nodes[name].minutes - (time.monotonic() - self.running[name][1]) / 60, 0.0
+            )
+        return self.nodes[name].minutes if self.state(name) == "waiting" else 0.0
+
+    def minutes_left(self, jobs: int) -> float:
+        """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait
+        for each other.
+        """
+        left = {name: self.minutes_of(name) for name in self.nodes}
+
+        def chain(name: str) -> float:
+            return left[name] + max(map(chain, self.nodes[name].needs), default=0.0)
+
+        return max(sum(left.values()) / jobs, *map(chain, left)) if left else 0.0
+
+    def collect(self) -> None:
+        """Mark what has ended; a failed node keeps its log and does not stop the others."""
+        for name, (job, started) in list(self.running.items()):
+            code = job.poll() if job else None
+            if code is None:
+                continue
+            del self.running[name]
+            if code == 0:
+                self.mark_done(name, (time.monotonic() - started) / 60)
+            else:
+                self.failed.add(name)
+
+    def run(
+        self, start: Callable[..., Job] = start_local, jobs: int = 2, pause: float = 0.5
+    ) -> list[str]:
+        """Do everything that is left; returns the names of the nodes that failed (or wait for one
+        that did).
+        """
+        with driver(self.folder) as lock:
+            try:
+                with live(self.table(jobs)) as shown:
+                    while self.running or self.ready():
+                        for node in self.ready()[: max(jobs - len(self.running), 0)]:
+                            job = start(node, self.log(node.name), (lock.fileno(),))
+                            self.running[node.name] = (job, time.monotonic())
+                        time.sleep(pause)
+                        self.collect()
+                        shown.update(self.table(jobs))
+            finally:
+                self.stop(pause)
+        return [name for name in self.nodes if self.state(name) == "failed"]
+
+    def stop(self, pause: float) -> None:
+        """End what runs, and wait until it has ended: it saves what it has."""
+        jobs = [job for job, _ in self.running.values() if job]
+        for job in jobs:
+            job.stop()
+        while any(job.poll() is None for job in jobs):
+            time.sleep(pause)
+
+    def table(self, jobs: int) -> Table:
+        """What is done and what is left, with the minutes each took or is expected to take."""
+        table = Table(
+            "node", "state", "minutes", title=f"about {self.minutes_left(jobs):.0f} minutes left"
+        )
+        colors = {"done": "green", "running": "cyan", "failed": "red", "waiting": "dim"}
+        for name, node in self.nodes.items():
+            state = self.state(name)
+            done = self.done(name)
+            minutes = f"{done.minutes:.1f}" if done else f"~{node.minutes:.1f}"
+            table.add_row(name, f"[{colors[state]}]{state}[/]", minutes)
+        return table

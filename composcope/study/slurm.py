@@ -1,0 +1,277 @@
+"""The study through SLURM: a job a node, their order kept by SLURM itself, so that nothing has to
+stay and watch.
+
+    sbatch --job-name NAME --dependency afterok:NEEDS --requeue ... FOLDER/jobs/NODE.sh
+
+SLURM is asked which jobs there are, by their names: so the command may be stopped and started again
+at any moment, and finds its jobs. A job writes the marker of its node when the command has ended
+well. Before its time is up, or when it is preempted, the command saves a checkpoint; the job is
+queued again and goes on from there.
+"""
+
+import getpass
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from composcope.errors import InputError, Stopped
+from composcope.files import read_json, write_text
+from composcope.progress import live
+from composcope.study.schedule import Done, Node, Study
+
+NOTICE = 120  # seconds before the end of its time in which a job saves what it has
+PATIENCE = (
+    5  # looks after which an ended job without a marker has failed: a shared disk may be late
+)
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """What a job asks of SLURM. Trainings get all of it; measurements, one node and one GPU."""
+
+    partition: str | None = None
+    """of the cluster; its default if not given"""
+    account: str | None = None
+    """that is charged for the jobs"""
+    time: str = "24:00:00"
+    """of one job; a training that needs longer is queued again and goes on"""
+    cpus: int = 8
+    """cores for each GPU of a job, or for each job without one"""
+    memory: str | None = None
+    """of a node, such as 64G; the partition's default if not given"""
+    gpus: int = 1
+    """of each node; 0: compute on cores"""
+    nodes: int = 1
+    """of a training"""
+    slurm: tuple[str, ...] = ()
+    """more options of sbatch, such as constraint=a100 qos=low exclusive"""
+
+    def __post_init__(self) -> None:
+        if self.cpus < 1 or self.gpus < 0 or self.nodes < 1:
+            raise InputError("--cpus and --nodes are at least 1, --gpus at least 0")
+        for option in self.slurm:
+            if not option.partition("=")[0].replace("-", "").isalpha():
+                raise InputError(f"--slurm {option}: an option of sbatch is a word, or word=value")
+
+    def options(self, node: Node) -> list[str]:
+        """Words of sbatch."""
+        gpus, nodes = share(self, node)
+        asked = {
+            "partition": self.partition,
+            "account": self.account,
+            "time": self.time,
+            "nodes": nodes,
+            "ntasks-per-node": 1,
+            "cpus-per-task": self.cpus * max(gpus, 1),
+            "mem": self.memory,
+            "gpus-per-node": gpus or None,
+        }
+        words = [f"--{name}={value}" for name, value in asked.items() if value is not None]
+        return words + [f"--{option}" for option in self.slurm]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a job is to do: the command of a node on so many processes, and the marker it leaves."""
+
+    command: tuple[str, ...]
+    marker: str
+    gpus: int  # processes of each node, where there is more than one
+    nodes: int
+
+
+def share(slurm: Slurm, node: Node) -> tuple[int, int]:
+    """The GPUs of each node, and the nodes, that a node of the study gets."""
+    if node.command[0] == "train":
+        return slurm.gpus, slurm.nodes
+    return min(slurm.gpus, 1), 1
+
+
+def launch(order: Order) -> list[str]:
+    """The command of a job: by itself, or through torchrun where it has several processes."""
+    plain = [sys.executable, "-m", "composcope", *order.command]
+    if order.gpus <= 1 and order.nodes == 1:
+        return plain
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        str(max(order.gpus, 1)),
+    ]
+    if order.nodes == 1:
+        return [*torchrun, "--standalone", "-m", "composcope", *order.command]
+    # The first node of the job is where its processes meet, at a port that other jobs there do not
+    # use.
+    names = subprocess.run(
+        ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first = names.stdout.split()[0]
+    port = 20_000 + int(os.environ["SLURM_JOB_ID"]) % 20_000
+    meeting = [
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        f"{first}:{port}",
+        "--nnodes",
+        str(order.nodes),
+    ]
+    return ["srun", "--kill-on-bad-exit=1", *torchrun, *meeting, "-m", "composcope", *order.command]
+
+
+# What runs inside a job.
+
+
+def work(path: Path) -> int:
+    """Do what an Order says; its exit code. Signals are handed on, and the notice of the end of
+    time queues it again.
+    """
+    notices: list[int] = []
+    process: subprocess.Popen | None = None
+
+    def end(number: int, frame: object) -> None:
+        notices.append(number)
+        if process:
+            process.send_signal(signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGUSR1, end)
+    order = read_json(path, Order)
+    began = time.monotonic()
+    process = subprocess.Popen(launch(order))
+    if notices:  # they came before there was anything to end
+        process.send_signal(signal.SIGTERM)
+    code = process.wait()
+    if code == 0:
+        done = Done((time.monotonic() - began) / 60, order.command)
+        write_text(order.marker, json.dumps(asdict(done)))
+    elif signal.SIGUSR1 in notices:
+        subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=True)
+    return code if code >= 0 else 128 - code
+
+
+# What runs where the user is.
+
+
+def ask(*words: str) -> str:
+    """The answer of one of SLURM's commands; an InputError says what it did not like."""
+    if shutil.which(words[0]) is None:
+        raise InputError(
+            f"there is no SLURM here ({words[0]} is not found); "
+            "run this on the cluster, or without --executor"
+        )
+    answer = subprocess.run(words, capture_output=True, text=True)
+    if answer.returncode:
+        reason = " ".join(answer.stderr.split()) or f"exit code {answer.returncode}"
+        raise InputError(f"{words[0]}: {reason}")
+    return answer.stdout
+
+
+def job_name(study: Study, node: Node) -> str:
+    """The same for the same folder and command, and for no other."""
+    what = json.dumps([str(study.folder.resolve()), node.name, node.command])
+    return f"composcope-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+
+
+def queue() -> dict[str, tuple[str, str]]:
+    """The jobs of this user that have not ended: by name, number and state."""
+    lines = ask(
+        "squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%j|%i|%T"
+    ).splitlines()
+    found = (line.strip().split("|") for line in lines)
+    return {name: (number, state) for name, number, state in found}
+
+
+def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
+    """The number of a new job."""
+    gpus, nodes = share(slurm, node)
+    script = study.folder / "jobs" / f"{node.name}.sh"
+    order = Order(node.command, str(study.marker(node.name).resolve()), gpus, nodes)
+    write_text(script.with_suffix(".json"), json.dumps(asdict(order)))
+    here = [
+        sys.executable,
+        "-m",
+        "composcope.study.slurm",
+        str(script.with_suffix(".json").resolve()),
+    ]
+    write_text(
+        script, f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n"
+    )  # it listens once it runs
+    log = study.log(node.name).resolve()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    words = [
+        f"--job-name={job_name(study, node)}",
+        f"--output={log}",
+        "--open-mode=append",
+        "--parsable",
+    ]
+    words += ["--requeue", f"--signal=B:USR1@{NOTICE}", f"--comment={node.name}"]
+    if needs:
+        words += [f"--dependency=afterok:{':'.join(needs)}", "--kill-on-invalid-dep=yes"]
+    return ask("sbatch", *words, *slurm.options(node), str(script)).strip().partition(";")[0]
+
+
+def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
+    """Jobs for all nodes that are neither done nor queued; the numbers of all that are queued now,
+    by node.
+    """
+    queued = queue()
+    numbers: dict[str, str] = {}
+    for node in study.nodes.values():  # a plan names what is needed before what needs it
+        if study.done(node.name):
+            continue
+        if job_name(study, node) in queued:
+            numbers[node.name] = queued[job_name(study, node)][0]
+        else:
+            needs = [numbers[need] for need in node.needs if need in numbers]
+            numbers[node.name] = submit(study, node, slurm, needs)
+    return numbers
+
+
+def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
+    """Queue everything that is left and watch it; the names of the nodes that failed. May be left
+    at any moment.
+    """
+    waiting = set(submit_all(study, slurm))
+    looks = dict.fromkeys(waiting, 0)
+    at_once = len(study.nodes)
+    try:
+        with live(study.table(at_once)) as shown:
+            while waiting:
+                queued = queue()
+                for name in sorted(waiting):
+                    _, state = queued.get(job_name(study, study.nodes[name]), ("", ""))
+                    if state == "RUNNING":
+                        study.running.setdefault(name, (None, time.monotonic()))
+                    else:
+                        study.running.pop(name, None)
+                    if not state:
+                        looks[name] += 1
+                    if study.done(name):
+                        waiting.remove(name)
+                    elif looks[name] > PATIENCE:
+                        waiting.remove(name)
+                        study.failed.add(name)
+                shown.update(study.table(at_once))
+                time.sleep(pause)
+    except KeyboardInterrupt:
+        raise Stopped(
+            "the jobs go on without this; the same command shows how far they are"
+        ) from None
+    return [name for name in study.nodes if study.state(name) == "failed"]
+
+
+if __name__ == "__main__":
+    sys.exit(work(Path(sys.argv[1])))

@@ -1,0 +1,60 @@
+"""Tensors on disk: safetensors, which run no code; every failure is one sentence that names the
+file.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from composcope.errors import InputError
+from composcope.files import whole
+
+
+def save_tensors(
+    path: Path, tensors: Mapping[str, Tensor], about: dict[str, str] | None = None
+) -> None:
+    """All tensors by name, and words about them."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with whole(path) as partial:
+        try:
+            save_file(plain, partial, about)
+        except SafetensorError as error:
+            raise InputError(f"{path} cannot be written ({error})") from None
+
+
+def read_tensors(path: str | Path, finite: bool = False) -> dict[str, Tensor]:
+    """All tensors by name; where they have to be `finite`, others are refused."""
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
+    for name, tensor in tensors.items():
+        if finite and tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise InputError(f"{path}: the numbers of {name} are not finite")
+    return tensors
+
+
+def read_tensor(path: str | Path, name: str) -> Tensor:
+    """One tensor of a file; the others are not read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return file.get_tensor(name)
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path} does not hold {name} ({first_line(error)})") from None
+
+
+def read_about(path: str | Path) -> dict[str, str]:
+    """The words about the tensors of a file."""
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata() or {}
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
