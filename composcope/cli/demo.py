@@ -22,7 +22,7 @@ from composcope.scenes import Rules, render, sample
 
 K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 # What is drawn live: a shipped model, and whether its conditions are made local at sampling time.
-DRAWN = (("exp1", False), ("exp2", False), ("exp2", True), ("exp3", False), ("exp2l", False))
+DRAWN = (("exp1", False), ("exp2", False), ("exp2", True), ("exp2l", False))
 LOOKED_AT = ("exp1", "exp2")
 NOISE_LEVELS = 5
 SAMPLES = 2
