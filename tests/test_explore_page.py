@@ -354,7 +354,7 @@ def test_understand_by_the_strip_the_words_and_the_report(page):
     report = opening.value
     assert report.url.endswith("/report#compose")
     assert "compose" in {section.name for section in SECTIONS}
-    assert report.locator("#table1").inner_text() == "How many objects?"
+    assert report.locator("#compose").inner_text() == "Does it compose?"
 
 
 # ---------------------------------------------------------------------------------------------
