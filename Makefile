@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench notebooks clean
 demo: .venv/installed
 	$(BIN)/composcope demo
 
@@ -21,9 +21,9 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m bench
 
-docs: .venv/installed
-	$(INSTALL) --editable ".[docs]"
-	$(BIN)/mkdocs build --strict
+# The notebooks of docs/ with new results, as after a change of the models that ship.
+notebooks: .venv/installed
+	$(BIN)/jupyter execute --inplace docs/*.ipynb
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -31,4 +31,4 @@ docs: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv report results site
+	rm -rf .venv report results

@@ -93,6 +93,21 @@ def test_without_real_times_a_model_gets_the_nearest_step():
     assert seen[0].dtype == torch.int64 and seen[0].tolist() == [0, 3, 3, 4, 999]
 
 
+@pytest.mark.parametrize(
+    "denoiser",
+    [from_eps(eps, ALPHAS[:700]), from_v(v, ALPHAS[:700]), from_x0(x0, ALPHAS[:700])],
+    ids=["eps", "v", "x0"],
+)
+def test_beyond_the_last_step_x_is_brought_down_to_it(denoiser):
+    """The same unit-variance input, and so the same x0, however large sigma is."""
+    x = torch.randn(1, 3, 4, 4, dtype=torch.float64)
+    last = TABLE[699]
+    want = best(x, last)
+    for sigma in (last, 2 * last, 1e6 * last):
+        larger = x * ((1 + sigma**2) / (1 + last**2)).sqrt()
+        torch.testing.assert_close(denoiser(larger, sigma[None], None), want)
+
+
 def test_real_times_go_up_with_sigma_and_stay_at_the_ends():
     steps = Steps(ALPHAS, real_times=True)
     torch.testing.assert_close(steps(TABLE), torch.arange(1000.0, dtype=torch.float64))

@@ -1,4 +1,6 @@
-"""The main job, small: scenes, shipped models drawn live and looked at, the page, and what to do next."""
+"""The main job, small: scenes, shipped models drawn live and looked at, the page, and what to do
+next.
+"""
 
 import pytest
 from PIL import Image

@@ -1,4 +1,6 @@
-"""The commands as a user calls them: rows, curves, figures, the table, and clear words about a wrong name."""
+"""The commands as a user calls them: rows, curves, figures, the table, and clear words about a
+wrong name.
+"""
 
 import json
 
@@ -35,7 +37,9 @@ def test_the_table_and_a_second_run(monkeypatch, capsys, tmp_path):
     lines = [line for line in capsys.readouterr().out.splitlines() if "claim2/decreasing" in line]
     assert len(lines) == 2 and all("no" in line for line in lines)
     again = [(row.what, row.value, row.holds) for row in read_rows(out)]
-    assert again == [(row.what, row.value, row.holds) for row in rows]  # the same rows, not more of them
+    assert again == [
+        (row.what, row.value, row.holds) for row in rows
+    ]  # the same rows, not more of them
 
 
 def test_an_unknown_toy_is_named(monkeypatch, capsys, tmp_path):

@@ -18,7 +18,7 @@ def sure(value):
     return Estimate(value, value, value, NUM)
 
 
-def evaluate(drawer, trained=3, extras=False, error=SURE, most=12, num=NUM):
+def evaluate(drawer, trained=3, extras=0, error=SURE, most=12, num=NUM):
     outcomes = {K: [drawer(K, i) for i in range(num)] for K in range(most + 1)}
     paper, strict = paper_rule(trained, error), strict_rule
     return k_max(outcomes, paper, extras), k_max(outcomes, strict, extras)
@@ -41,7 +41,9 @@ def test_one_that_always_draws_one():
 def test_one_that_adds_extras_fails_unless_labels_left_objects_out():
     adds = lambda K, i: Outcome(K, K, i % 3)  # noqa: E731
     assert evaluate(adds) == (sure(0), sure(0))  # a third of its images is right
-    assert evaluate(adds, extras=True) == (sure(12), sure(12))
+    assert evaluate(adds, extras=2) == (sure(12), sure(12))
+    many = lambda K, i: Outcome(K, K, 40)  # noqa: E731
+    assert evaluate(many, extras=2) == (sure(0), sure(0))  # noise is full of objects
 
 
 def test_one_that_merges_neighbours_beyond_six():

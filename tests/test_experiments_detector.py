@@ -2,6 +2,7 @@
 stops do no harm."""
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,19 @@ import pytest
 import torch
 
 from composcope.evaluation.detect import CELLS, PARTS, Detector, load, peaks, read_off
+from composcope.experiments import detector
+from composcope.experiments.detector import (
+    KINDS,
+    Recipe,
+    Training,
+    batch_of,
+    blurred,
+    loss,
+    spoil,
+    targets,
+)
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
-from experiments import detector
-from experiments.detector import KINDS, Recipe, Training, batch_of, blurred, loss, spoil, targets
 
 SCENES = [sample(0, i, Rules(objects=(0, 10))) for i in range(12)]
 TINY = Recipe(size=32, images=32, scenes=16, batch=4, widths=(8, 8, 8))
@@ -132,9 +142,9 @@ def test_scenes_of_both_views_are_trained_on():
 
 def test_what_is_measured_ships_with_the_weights(tmp_path, monkeypatch):
     """The shipped network measured on a scene or two of each kind, written and read back."""
-    path = detector.main(size=32, out=tmp_path, scenes=1, train=False)
+    path = detector.main(size=32, out=tmp_path, scenes=2, train=False)
     shipped, known = load(32)
-    monkeypatch.setattr("composcope.evaluation.detect.MODELS", tmp_path)
+    monkeypatch.setattr(import_module("composcope.evaluation.detect"), "MODELS", tmp_path)
     load.cache_clear()
     try:
         net, about = load(32)

@@ -11,6 +11,7 @@ from composcope.cli import main
 from composcope.errors import InputError
 from composcope.results import read_rows, where
 from composcope.runs import load
+from composcope.scenes.condition import CONDITIONERS
 
 OUTSIDE = '''
 from dataclasses import dataclass, replace
@@ -67,7 +68,7 @@ def test_shapes_are_trained_drawn_and_counted(command, tmp_path):
         1,
         2,
         3,
-    }  # three shapes there are
+    }  # there are three
     assert {(row.run, row.asked, row.tolerance) for row in where(rows, what="length/k_max")} == {
         ("shapes", "random", None)
     }
@@ -95,7 +96,9 @@ def test_shapes_are_measured_inside(command):
 
 
 def test_one_from_outside_is_imported_when_it_is_named_and_only_then(command, tmp_path):
-    (tmp_path / "my_sizes.py").write_text(OUTSIDE + "\nimport pathlib; pathlib.Path('imported').touch()\n")
+    (tmp_path / "my_sizes.py").write_text(
+        OUTSIDE + "\nimport pathlib; pathlib.Path('imported').touch()\n"
+    )
     name = "my_sizes:SizeCounts"
     words = ("exp1", "--conditioner", name, "--preset", "smoke", "--images", 160, "--out", "sizes")
     composcope("train", *words, cwd=tmp_path)
@@ -123,7 +126,10 @@ def test_one_from_outside_is_imported_when_it_is_named_and_only_then(command, tm
     assert (tmp_path / "imported").exists() and (tmp_path / "sheet.png").exists()
     with pytest.raises(InputError, match="comes from outside"):
         load(tmp_path / "sizes")
-    assert load(tmp_path / "sizes", conditioner=name).conditioner.noun == "size"
+    try:
+        assert load(tmp_path / "sizes", conditioner=name).conditioner.noun == "size"
+    finally:
+        CONDITIONERS.pop(name, None)
 
 
 def composcope(*words, cwd: Path, code=0):

@@ -16,19 +16,26 @@ def test_the_plan_is_closed_and_writes_each_file_once(tmp_path, preset):
     outs = [node.command[node.command.index("--out") + 1] for node in nodes]
     assert len(set(outs)) == len(outs)
     assert {need for node in nodes for need in node.needs} <= {node.name for node in nodes}
-    assert {f"train {run.name}" for run in RUNS if not run.optional} <= {node.name for node in nodes}
-    assert plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"  # an optional one, when it is named
+    assert {f"train {run.name}" for run in RUNS if not run.optional} <= {
+        node.name for node in nodes
+    }
+    assert (
+        plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"
+    )  # an optional one, when it is named
 
 
 @pytest.mark.parametrize("preset", ["smoke", "laptop"])
 def test_a_training_command_makes_the_config_of_the_table(tmp_path, preset):
-    """What the plan asks of `composcope train` is the Config that the report reads from the table."""
+    """What the plan asks of `composcope train` is the Config that the report reads from the
+    table."""
     for run in RUNS:
         name, *words = training(run, preset, tmp_path, seed=0).command
         assert name == "train" and parse(words).config == run.config(preset)
 
 
-@pytest.mark.parametrize(("call", "word"), [(("smoke", ".", ["exp9"]), "exp9"), (("huge", "."), "huge")])
+@pytest.mark.parametrize(
+    ("call", "word"), [(("smoke", ".", ["exp9"]), "exp9"), (("huge", "."), "huge")]
+)
 def test_unknown_names_are_told(call, word):
     with pytest.raises(InputError, match=word):
         plan(*call)
@@ -37,7 +44,11 @@ def test_unknown_names_are_told(call, word):
 def test_dry_run_prints_the_plan(capsys, tmp_path, monkeypatch):
     from composcope.cli import main
 
-    monkeypatch.setattr(sys, "argv", ["composcope", "reproduce", "--dry-run", "--only", "exp1", "--out", str(tmp_path)])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["composcope", "reproduce", "--dry-run", "--only", "exp1", "--out", str(tmp_path)],
+    )
     main()
     assert "train exp1" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,5 @@
-"""The table of the study: the paper's values as data, runs of one network and one number of images, comparisons."""
+"""The table of the study: the paper's values as data, runs of one network and one number of images,
+comparisons."""
 
 from dataclasses import replace
 
@@ -6,7 +7,17 @@ import pytest
 
 from composcope.results import Row
 from composcope.study import cost, table
-from composcope.study.table import BY_NAME, EFFECTS, K_MAX, LOCAL, RUNS, Effect, PaperValue, Side, compare
+from composcope.study.table import (
+    BY_NAME,
+    EFFECTS,
+    K_MAX,
+    LOCAL,
+    RUNS,
+    Effect,
+    PaperValue,
+    Side,
+    compare,
+)
 
 
 def test_the_values_of_the_paper_by_version():
@@ -24,7 +35,9 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     assert len({config.recipe.images for config in configs}) == 1
     on_images = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "global"}
     on_patches = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "local"}
-    assert len(on_images) == 1 and len(on_patches) == 2  # the paper's patches, and those as wide as the image
+    assert (
+        len(on_images) == 1 and len(on_patches) == 2
+    )  # the paper's patches, and those as wide as the image
     assert {run.config().recipe.seed for run in RUNS} == {0, 1}
     assert len({config.json() for config in configs}) == len(RUNS)  # no run is there twice
 
@@ -39,7 +52,14 @@ def test_every_effect_is_about_runs_of_the_study():
 
 
 def k_max(run: str, value: int, low: int, high: int, **more) -> Row:
-    usual = {"snapshot": "final", "rule": "paper", "asked": "paper", "max_K": 12, "tolerance": 0.1, "images": 256_000}
+    usual = {
+        "snapshot": "final",
+        "rule": "paper",
+        "asked": "paper",
+        "max_K": 12,
+        "tolerance": 0.1,
+        "images": 256_000,
+    }
     return Row("length/k_max", value, low, high, 48, run=run, **{**usual, **more})
 
 
@@ -48,7 +68,11 @@ EFFECT = Effect("Fig. 1", "", Side("exp1"), Side("exp2"), K_MAX)
 
 @pytest.mark.parametrize(
     ("above", "below", "agrees"),
-    [((7, 5, 8), (1, 1, 2), "apart"), ((3, 2, 5), (1, 1, 2), "overlap"), ((1, 1, 2), (1, 1, 2), "no")],
+    [
+        ((7, 5, 8), (1, 1, 2), "apart"),
+        ((3, 2, 5), (1, 1, 2), "overlap"),
+        ((1, 1, 2), (1, 1, 2), "no"),
+    ],
 )
 def test_whether_intervals_are_apart(above, below, agrees):
     found = compare(EFFECT, [k_max("exp1", *above), k_max("exp2", *below)])
@@ -59,7 +83,10 @@ def test_whether_intervals_are_apart(above, below, agrees):
 def test_what_is_not_equal_is_told():
     rows = [k_max("exp1", 7, 6, 8, images=480_000), k_max("exp2", 1, 1, 2, tolerance=0.0625)]
     words = compare(EFFECT, rows).terms
-    assert "training images 480,000 against 256,000" in words and "tolerance 0.1 against 0.0625" in words
+    assert (
+        "training images 480,000 against 256,000" in words
+        and "tolerance 0.1 against 0.0625" in words
+    )
     patches = Effect("Fig. 1", "", Side("exp2l"), Side("exp2"))
     words = compare(patches, [k_max("exp2l", 9, 8, 9), k_max("exp2", 1, 1, 2)]).terms
     assert "network on patches of 5 of 16 cells against whole images" in words
@@ -78,23 +105,44 @@ def test_of_several_rows_the_pair_that_differs_least_and_then_the_newest_is_comp
         k_max("exp1", 3, 3, 3, rule="strict"),
     ]
     assert compare(EFFECT, rows).above.tolerance == 0.1
-    assert compare(EFFECT, [replace(row, date="2026-02-02") if row.run == "exp2" else row for row in rows]).above.value == 7
+    assert (
+        compare(
+            EFFECT, [replace(row, date="2026-02-02") if row.run == "exp2" else row for row in rows]
+        ).above.value
+        == 7
+    )
     assert compare(replace(EFFECT, above=Side("exp2", LOCAL)), rows).above.value == 8
 
 
 def test_over_pixels_and_noise_levels_the_mean_is_compared():
     def square(sigma: float, pixel: tuple[int, int], value: float) -> Row:
-        more = {"run": "exp1", "snapshot": "final", "states": "trajectory", "sigma": sigma, "pixel": pixel}
+        more = {
+            "run": "exp1",
+            "snapshot": "final",
+            "states": "trajectory",
+            "sigma": sigma,
+            "pixel": pixel,
+        }
         return Row("locality/square", value, value - 2, value + 2, 16, **more)
 
-    rows = [square(80.0, (1, 1), 9.0), square(80.0, (2, 2), 11.0), square(20.0, (1, 1), 13.0), square(1.0, (1, 1), 30.0)]
-    effect = next(one for one in EFFECTS if "than at high noise" in one.says)
+    rows = [
+        square(80.0, (1, 1), 9.0),
+        square(80.0, (2, 2), 11.0),
+        square(20.0, (1, 1), 13.0),
+        square(1.0, (1, 1), 30.0),
+    ]
+    effect = next(one for one in EFFECTS if "further than at high" in one.says)
     found = compare(effect, rows)
-    assert (found.above.value, found.below.value, found.below.low) == (30, 11, 9) and found.agrees == "apart"
+    assert (found.above.value, found.below.value, found.below.low) == (
+        30,
+        11,
+        9,
+    ) and found.agrees == "apart"
 
 
 def test_operations_of_the_paper_are_counted():
-    """1.1 TFLOP a training image; patches are seen two an image, in training, and 256 an image in sampling."""
+    """1.1 TFLOP a training image; patches are seen two an image, in training, and 256 an image in
+    sampling."""
     config = BY_NAME["exp1"].config("paper")
     assert cost.training_operations(config) == pytest.approx(1.1e12, rel=0.02)
     local = BY_NAME["exp2l"].config("paper")

@@ -1,4 +1,5 @@
-"""Every claim is measured, and comes out as told here: those listed fail, all others hold. Figures from what is kept."""
+"""Every claim is measured, and comes out as told here: those listed fail, all others hold. Figures
+from what is kept."""
 
 import json
 import subprocess
@@ -36,8 +37,17 @@ FAIL = {
 
 @pytest.mark.parametrize("command", ["theory", "sim"])
 def test_every_claim_comes_out_as_reported(command, tmp_path):
-    """In a process of its own: its loops of many thousand steps are slow with every call's shapes checked."""
-    words = [sys.executable, "-m", "composcope", command, "--json", "--out", str(tmp_path / "rows.jsonl")]
+    """In a process of its own: its loops of many thousand steps are slow with every call's shapes
+    checked."""
+    words = [
+        sys.executable,
+        "-m",
+        "composcope",
+        command,
+        "--json",
+        "--out",
+        str(tmp_path / "rows.jsonl"),
+    ]
     printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     rows = [json.loads(line) for line in printed.splitlines()]
     assert len(rows) > 10
@@ -45,7 +55,9 @@ def test_every_claim_comes_out_as_reported(command, tmp_path):
     assert not wrong
     assert {path.stem for path in (tmp_path / "rows").glob("*.png")} == set(TOY_FIGURES[command])
     shipped = {row.what: row.holds for row in read_rows(SHIPPED / command / "rows.jsonl")}
-    assert shipped == {row["what"]: row["holds"] for row in rows}  # what ships is what is measured now
+    assert shipped == {
+        row["what"]: row["holds"] for row in rows
+    }  # what ships is what is measured now
 
 
 @pytest.mark.parametrize(("room", "toys"), [("theory", THEORY), ("sim", SIM)])
@@ -61,11 +73,36 @@ def test_what_holding_means():
     def claim(rule, measured, low=None, high=None):
         return Claim("", "", 1.0, Estimate(measured, low, high), 0.1, rule).holds
 
-    assert claim("=", 1.05) and not claim("=", 1.2) and claim("=", 1.2, 1.05, 1.3) and not claim("=", 0.5, 0.4, 0.8)
-    assert claim("<=", 1.05) and not claim("<=", 1.2, 0.5, 2.0) and claim(">=", 0.95) and not claim(">=", 0.8)
+    assert (
+        claim("=", 1.05)
+        and not claim("=", 1.2)
+        and claim("=", 1.2, 1.05, 1.3)
+        and not claim("=", 0.5, 0.4, 0.8)
+    )
+    assert (
+        claim("<=", 1.05)
+        and not claim("<=", 1.2, 0.5, 2.0)
+        and claim(">=", 0.95)
+        and not claim(">=", 0.8)
+    )
 
 
 def test_a_claim_is_a_row():
-    row = Claim("lemma9", "Lemma 9: nothing", 0.5, Estimate(0.7, 0.6, 0.8, 40), 0.05, ">=").row("theory", seed=3)
-    assert (row.what, row.claim, row.predicted, row.rule, row.holds) == ("theory/lemma9", "Lemma 9: nothing", 0.5, ">=", True)
-    assert (row.value, row.low, row.high, row.n, row.tolerance, row.seed) == (0.7, 0.6, 0.8, 40, 0.05, 3)
+    row = Claim("lemma9", "Lemma 9: nothing", 0.5, Estimate(0.7, 0.6, 0.8, 40), 0.05, ">=").row(
+        "theory", seed=3
+    )
+    assert (row.what, row.claim, row.predicted, row.rule, row.holds) == (
+        "theory/lemma9",
+        "Lemma 9: nothing",
+        0.5,
+        ">=",
+        True,
+    )
+    assert (row.value, row.low, row.high, row.n, row.tolerance, row.seed) == (
+        0.7,
+        0.6,
+        0.8,
+        40,
+        0.05,
+        3,
+    )

@@ -1,4 +1,5 @@
-"""Lemma 1, its converse, and where it fails; sampling with the local score; explicit composition."""
+"""Lemma 1, its converse, and where it fails; sampling with the local score; explicit
+composition."""
 
 import pytest
 import torch
@@ -20,7 +21,9 @@ def test_the_local_score_is_the_score_of_a_factorised_composition(seed):
     for J in C.all_subsets(3):
         for sigma in (0.0, 0.3, 5.0):
             x = (1 + sigma) * points(p.n)
-            torch.testing.assert_close(C.local_score(p, x, sigma, J), p.given(J).score(x, sigma), atol=1e-10, rtol=0)
+            torch.testing.assert_close(
+                C.local_score(p, x, sigma, J), p.given(J).score(x, sigma), atol=1e-10, rtol=0
+            )
 
 
 def test_given_is_equation_2():
@@ -46,10 +49,17 @@ def test_the_local_score_of_any_conditional_integrates_to_a_composition():
         x = points(p.n)
         gap = phat.log_density(x, 0.5) - phat.log_density(torch.zeros(1, p.n).double(), 0.5)
         torch.testing.assert_close(C.line_integral(p, x, 0.5, J), gap, atol=1e-9, rtol=0)
-        # Definition 2 for phat: what is not asked for is as under nothing, what is asked for as under it alone.
+        # Definition 2 for phat: what is not asked for is as under nothing, what is asked for as
+        # under it alone.
         for j in range(3):
-            alone = C.induced(p, frozenset({j}) & J).marginal(p.blocks[j]).log_density(x[:, list(p.blocks[j])])
-            torch.testing.assert_close(phat.marginal(p.blocks[j]).log_density(x[:, list(p.blocks[j])]), alone)
+            alone = (
+                C.induced(p, frozenset({j}) & J)
+                .marginal(p.blocks[j])
+                .log_density(x[:, list(p.blocks[j])])
+            )
+            torch.testing.assert_close(
+                phat.marginal(p.blocks[j]).log_density(x[:, list(p.blocks[j])]), alone
+            )
 
 
 def test_a_local_learner_of_pairs_draws_any_number_of_objects():
@@ -74,7 +84,9 @@ def test_the_denoisers_are_the_formula_row_by_row():
     for build in (C.exact, C.local):
         denoised = build(p)(x, sigma, cond)
         for i, row in enumerate(cond):
-            alone = p.given(frozenset(row.nonzero().flatten().tolist())).denoised(x[i].flatten(1), sigma[i].item())
+            alone = p.given(frozenset(row.nonzero().flatten().tolist())).denoised(
+                x[i].flatten(1), sigma[i].item()
+            )
             torch.testing.assert_close(denoised[i].flatten(1), alone, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(C.exact(p)(x, sigma, None)[1], C.exact(p)(x, sigma, 0 * cond)[1])
 
@@ -83,6 +95,8 @@ def test_explicit_composition_is_exact_for_factorised_conditionals():
     p = C.random_composition(4)
     parts, x = [p.given(frozenset({j})) for j in (0, 2)], points(p.n)
     composed = C.projective_score(parts, p.given(C.NOTHING), x, 0.4)
-    torch.testing.assert_close(composed, p.given(frozenset({0, 2})).score(x, 0.4), atol=1e-9, rtol=0)
+    torch.testing.assert_close(
+        composed, p.given(frozenset({0, 2})).score(x, 0.4), atol=1e-9, rtol=0
+    )
     wrong = C.projective_score(parts, gaussian([0.0] * p.n, 1.0), x, 0.4)
     assert (wrong - composed).abs().max() > 0.1

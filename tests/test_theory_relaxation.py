@@ -11,7 +11,8 @@ from composcope.theory.relaxation import Coupled, bound, errors, gaussian_condit
 
 
 def conditional(p: Mixture, pixel: int, x: torch.Tensor, sigma: float) -> Mixture:
-    """p^sigma(x_pixel | all others): by responsibilities, as components are round. `x` misses the pixel."""
+    """p^sigma(x_pixel | all others): by responsibilities, as components are round. `x` misses the
+    pixel."""
     others = [i for i in range(p.n) if i != pixel]
     gap = ((x - p.means[:, others]) ** 2).sum(-1) / (p.covs[:, 0, 0] + sigma**2)
     return Mixture((p.weights.log() - gap / 2).softmax(0), p.means[:, [pixel]], p.covs[:, :1, :1])

@@ -1,4 +1,5 @@
-"""The score machines against brute force, and the claim: local and conditional composes, global memorises."""
+"""The score machines against brute force, and the claim: local and conditional composes, global
+memorises."""
 
 import pytest
 import torch
@@ -9,11 +10,14 @@ from composcope.errors import InputError
 from composcope.theory.score_machine import score_machine, to_cells, to_image
 
 GRID, SIDE = 4, 8
-BLOB = torch.tensor([[[1.0, 1.0], [1.0, 0.5]], [[0.2, 1.0], [0.2, 0.2]], [[-1.0, 0.0], [0.0, 0.0]]]).double()
+BLOB = torch.tensor(
+    [[[1.0, 1.0], [1.0, 0.5]], [[0.2, 1.0], [0.2, 0.2]], [[-1.0, 0.0], [0.0, 0.0]]]
+).double()
 
 
 def blobs(cond: torch.Tensor, seed: int = 0) -> torch.Tensor:
-    """8 x 8 images with a blob of one of two colours in every cell that cond asks for, 0 elsewhere."""
+    """8 x 8 images with a blob of one of two colours in every cell that cond asks for, 0
+    elsewhere."""
     sign = torch.randint(0, 2, cond.shape, generator=torch.Generator().manual_seed(seed)) * 2.0 - 1
     grid = (cond * sign).view(-1, 1, GRID, GRID).double()
     return F.interpolate(grid, scale_factor=2) * BLOB.repeat(1, GRID, GRID)
@@ -21,7 +25,9 @@ def blobs(cond: torch.Tensor, seed: int = 0) -> torch.Tensor:
 
 def training(count: int = 300) -> tuple[torch.Tensor, torch.Tensor]:
     """Scenes of one and two blobs."""
-    order = torch.rand(count, GRID**2, generator=torch.Generator().manual_seed(1)).argsort(1).argsort(1)
+    order = (
+        torch.rand(count, GRID**2, generator=torch.Generator().manual_seed(1)).argsort(1).argsort(1)
+    )
     cond = (order < 1 + torch.arange(count)[:, None] % 2).double()
     return blobs(cond), cond
 
@@ -43,7 +49,9 @@ def brute(images, conditions, x, sigma, asked, radius):
             keep = torch.ones(len(images), dtype=torch.bool)
             for k in () if asked is None else [radius] if radius == GRID - 1 else range(radius + 1):
                 apart = (
-                    (patch(conditions.view(-1, GRID, GRID), k) - patch(asked.view(GRID, GRID), k)).square().sum((1, 2))
+                    (patch(conditions.view(-1, GRID, GRID), k) - patch(asked.view(GRID, GRID), k))
+                    .square()
+                    .sum((1, 2))
                 )
                 keep &= apart == apart[keep].min()
             distance = (pixels(images[keep], radius) - pixels(x, radius)).square().sum((1, 2, 3))
@@ -56,10 +64,14 @@ def brute(images, conditions, x, sigma, asked, radius):
 @pytest.mark.parametrize("conditional", [True, False])
 def test_the_machine_is_the_formula(radius, conditional):
     images, cond = training(40)
-    images = images + 0.1 * torch.randn(images.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    images = images + 0.1 * torch.randn(
+        images.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64
+    )
     machine = score_machine(images, cond if conditional else None, GRID, radius)
     asked = (torch.rand(5, GRID**2, generator=torch.Generator().manual_seed(3)) < 0.3).double()
-    x = torch.randn(5, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    x = torch.randn(
+        5, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(4), dtype=torch.float64
+    )
     sigma = torch.tensor([0.05, 0.3, 1.0, 5.0, 80.0], dtype=torch.float64)
     denoised = machine(x, sigma, asked)
     single = score_machine(images.float(), cond.float() if conditional else None, GRID, radius)
@@ -73,25 +85,39 @@ def test_the_machine_is_the_formula(radius, conditional):
 def test_chunks_do_not_change_the_answer(monkeypatch):
     images, cond = training(20)
     machine = score_machine(images, cond, GRID, 1)
-    x, sigma = torch.randn(7, 3, SIDE, SIDE, dtype=torch.float64), torch.linspace(0.1, 2, 7, dtype=torch.float64)
+    x, sigma = (
+        torch.randn(7, 3, SIDE, SIDE, dtype=torch.float64),
+        torch.linspace(0.1, 2, 7, dtype=torch.float64),
+    )
     whole = machine(x, sigma, cond[:7])
     monkeypatch.setattr("composcope.theory.score_machine.CHUNK", 3 * GRID**2 * 20)
     torch.testing.assert_close(machine(x, sigma, cond[:7]), whole)
-    torch.testing.assert_close(machine(x, sigma, None), score_machine(images, None, GRID, 1)(x, sigma, None))
+    torch.testing.assert_close(
+        machine(x, sigma, None), score_machine(images, None, GRID, 1)(x, sigma, None)
+    )
 
 
 def asked_for(counts=(0, 1, 2, 3, 5, 8, 12, 16)) -> torch.Tensor:
-    order = torch.rand(len(counts), GRID**2, generator=torch.Generator().manual_seed(9)).argsort(1).argsort(1)
+    order = (
+        torch.rand(len(counts), GRID**2, generator=torch.Generator().manual_seed(9))
+        .argsort(1)
+        .argsort(1)
+    )
     return (order < torch.tensor(counts)[:, None]).double()
 
 
 @pytest.mark.parametrize("radius", [0, 1])
 def test_local_and_conditional_composes_beyond_its_training_counts(radius):
-    """Blobs stay inside their cells, so the data is a CPC whose blocks are the cells: every cell must be exact."""
+    """Blobs stay inside their cells, so the data is a CPC whose blocks are the cells: every cell
+    must be exact."""
     images, cond = training()
     asked = asked_for().repeat(3, 1)
     drawn = sample(
-        score_machine(images, cond, GRID, radius), range(len(asked)), (3, SIDE, SIDE), asked, noise_levels(10)
+        score_machine(images, cond, GRID, radius),
+        range(len(asked)),
+        (3, SIDE, SIDE),
+        asked,
+        noise_levels(10),
     )
     torch.testing.assert_close(drawn.abs(), blobs(asked).abs().float(), atol=0.02, rtol=0)
 
@@ -99,7 +125,13 @@ def test_local_and_conditional_composes_beyond_its_training_counts(radius):
 def test_global_memorises():
     images, cond = training()
     asked = asked_for()
-    drawn = sample(score_machine(images, cond, GRID, None), range(len(asked)), (3, SIDE, SIDE), asked, noise_levels(10))
+    drawn = sample(
+        score_machine(images, cond, GRID, None),
+        range(len(asked)),
+        (3, SIDE, SIDE),
+        asked,
+        noise_levels(10),
+    )
     nearest = torch.cdist(drawn.flatten(1).double(), images.flatten(1)).min(1).values
     assert nearest.max() < 0.02
     counts = (drawn[:, 0, ::2, ::2].abs() > 0.5).sum((1, 2))
@@ -109,11 +141,19 @@ def test_global_memorises():
 def test_local_without_conditions_composes_but_not_what_was_asked():
     images, _ = training()
     asked = asked_for()
-    drawn = sample(score_machine(images, None, GRID, 0), range(len(asked)), (3, SIDE, SIDE), asked, noise_levels(10))
+    drawn = sample(
+        score_machine(images, None, GRID, 0),
+        range(len(asked)),
+        (3, SIDE, SIDE),
+        asked,
+        noise_levels(10),
+    )
     placed = drawn[:, 0, ::2, ::2].abs().flatten(1) > 0.5
     assert (placed != asked.bool()).any(1).float().mean() > 0.7
     at = to_cells(drawn.double(), GRID)
-    assert torch.cdist(at, to_cells(images, GRID)).min(-1).values.max() < 0.02  # yet every cell was seen
+    assert (
+        torch.cdist(at, to_cells(images, GRID)).min(-1).values.max() < 0.02
+    )  # yet every cell was seen
 
 
 def test_cells_and_back_and_bad_shapes():

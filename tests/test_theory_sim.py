@@ -21,7 +21,9 @@ def test_the_second_moment_is_that_of_the_samples_and_the_points_stand_for_the_p
 def test_one_layer_is_the_flow():
     W0 = torch.randn(3, 3, generator=S.rng(2), dtype=torch.float64)
     slope = lambda t, w: -((w.reshape(3, 3) - torch.eye(3).numpy()) * C.a.numpy()).ravel()  # noqa: E731
-    W = torch.from_numpy(solve_ivp(slope, (0, 2.5), W0.ravel(), rtol=1e-10, atol=1e-12).y[:, -1].reshape(3, 3))
+    W = torch.from_numpy(
+        solve_ivp(slope, (0, 2.5), W0.ravel(), rtol=1e-10, atol=1e-12).y[:, -1].reshape(3, 3)
+    )
     torch.testing.assert_close(S.one_layer(W0, C.a, C.xhat, 2.5), W @ C.xhat, atol=1e-8, rtol=0)
 
 
@@ -36,7 +38,9 @@ def test_three_terms_are_the_matrix_form_and_half_the_gradient():
         torch.testing.assert_close(2 * S.velocity(W, C.a), moved, atol=1e-10, rtol=0)
     one = U[:1].detach()
     step = S.tied_descent(one, C.a, 1e-6, 1)
-    torch.testing.assert_close((step[1] - step[0]) / 1e-6, S.velocity(step[0], C.a), atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        (step[1] - step[0]) / 1e-6, S.velocity(step[0], C.a), atol=1e-4, rtol=0
+    )
     both = S.recursion(step[0], C.a, 1e-6, 1)
     torch.testing.assert_close(both[1], step[1], atol=1e-10, rtol=0)
 
@@ -46,7 +50,10 @@ def test_descent_is_torchs_own_optimiser_on_each_seed_alone(relu):
     net, x = S.Network(3, 4, relu), C.samples(5, seed=4)
     ours = S.descend(net, C, x, eta=0.05, steps=6, seeds=2, mean=True)
     for seed in range(2):
-        layers = [torch.nn.Linear(layer.shape[2], layer.shape[1], bias=False).double() for layer in net.layers(3, 2)]
+        layers = [
+            torch.nn.Linear(layer.shape[2], layer.shape[1], bias=False).double()
+            for layer in net.layers(3, 2)
+        ]
         for module, start in zip(layers, net.layers(3, 2), strict=True):
             module.weight.data = start[seed].clone()
         act = torch.nn.ReLU() if relu else torch.nn.Identity()

@@ -224,8 +224,9 @@ def unpickled(stream: io.BytesIO | mmap.mmap) -> Any:
     known objects, which it makes as long as the place is far. Both are looked at first.
     """
     start = stream.tell()
-    for count, (code, value, _) in enumerate(pickletools.genops(stream)):
-        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and value > count:
+    codes = pickletools.genops(stream)  # type: ignore[arg-type]
+    for count, (code, value, _) in enumerate(codes):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(value or 0) > count:
             raise pickle.UnpicklingError("an object is kept in a place far beyond the others")
     stream.seek(start)
     return Restricted(stream).load()  # type: ignore[arg-type]

@@ -101,7 +101,8 @@ def from_eps(
     alphas_cumprod: the products of (1 - beta) up to each training step, falling.
     real_times: whether t may lie between two training steps. If so it is interpolated linearly in
         log sigma and is a float; if not (a table of embeddings, say) it is the nearest step in log
-        sigma, an integer. Beyond the first and the last step t stays there.
+        sigma, an integer. Below the first step t stays there; above the last one the model is
+        asked at the last one, with x brought down to its noise level.
     conditioner: turns condition sets into the `cond` that the model takes, for `audit` and `draw`.
     shape: of x, (channels, height, width), for `draw`; images are taken to lie in [-1, 1].
 
@@ -169,32 +170,21 @@ def from_flow(
 
 def eps(steps: "Steps") -> Convention:
     """x0 = x - sigma F."""
-
-    def convention(sigma: Sigmas) -> Coefficients:
-        a = (1 + sigma**2).rsqrt()
-        return Coefficients(a, torch.ones_like(sigma), -sigma, steps(sigma))
-
-    return convention
+    return lambda sigma: steps.coefficients(sigma, lambda s: (torch.ones_like(s), -s))
 
 
 def v(steps: "Steps") -> Convention:
     """x0 = sqrt(alpha_t) x_t - sqrt(1 - alpha_t) F."""
-
-    def convention(sigma: Sigmas) -> Coefficients:
-        a = (1 + sigma**2).rsqrt()
-        return Coefficients(a, a**2, -sigma * a, steps(sigma))
-
-    return convention
+    return lambda sigma: steps.coefficients(
+        sigma, lambda s: (1 / (1 + s**2), -s * (1 + s**2).rsqrt())
+    )
 
 
 def x0(steps: "Steps") -> Convention:
     """x0 = F."""
-
-    def convention(sigma: Sigmas) -> Coefficients:
-        a = (1 + sigma**2).rsqrt()
-        return Coefficients(a, torch.zeros_like(sigma), torch.ones_like(sigma), steps(sigma))
-
-    return convention
+    return lambda sigma: steps.coefficients(
+        sigma, lambda s: (torch.zeros_like(s), torch.ones_like(s))
+    )
 
 
 def ours(sigma: Sigmas) -> Coefficients:
@@ -232,6 +222,19 @@ class Steps:
         alpha = falling(alphas_cumprod).clamp(min=SMALLEST)
         self.sigmas = ((1 - alpha) / alpha) ** 0.5
         self.real_times = real_times
+
+    def coefficients(
+        self, sigma: Sigmas, of: Callable[[Sigmas], tuple[Sigmas, Sigmas]]
+    ) -> Coefficients:
+        """a, b, c and t, from b and c as functions of a noise level that was trained on.
+
+        Beyond the last of these x is brought down to it, as if it were noise alone, which it nearly
+        is: x - sigma F would make any error of F as large as sigma.
+        """
+        level = sigma.clamp(max=float(self.sigmas[-1]))
+        less = ((1 + level**2) / (1 + sigma**2)).sqrt()
+        b, c = of(level)
+        return Coefficients((1 + sigma**2).rsqrt(), less * b, c, self(sigma))
 
     def __call__(self, sigma: Sigmas) -> Tensor:
         table = self.sigmas.to(sigma)

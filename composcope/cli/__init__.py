@@ -28,7 +28,6 @@ COMMANDS = {
     "features": "the same question in a learned basis, up to SDXL",
     "theory": "the paper's claims on distributions small enough to compute",
     "sim": "Structured Identity Mapping and Swing-by",
-    "distill": "a model that keeps its intervention, by training",
     "reproduce": "the whole study: train, evaluate, measure",
     "report": "rows and pictures -> one HTML page",
     "explore": "look at models in the browser",

@@ -1,4 +1,5 @@
-"""`composcope demo`: scenes, what the shipped models draw, live, where their scores look, and the report."""
+"""`composcope demo`: scenes, what the shipped models draw, live, where their scores look, and the
+report."""
 
 import subprocess
 import sys
@@ -30,8 +31,9 @@ SAMPLES = 2
 class Args:
     """composcope demo --out report
 
-    The main job in a few minutes: a sheet of scenes; the shipped models asked for 1, 3, 6 and 9 objects, counted live;
-    where their scores look; and the page with every number that ships with them.
+    The main job in a few minutes: a sheet of scenes; the shipped models asked for 1, 3, 6 and 9
+    objects, counted live; where their scores look; and the page with every number that ships with
+    them.
     """
 
     out: Path = Path("report")
@@ -47,17 +49,30 @@ class Args:
 def main(args: Args) -> None:
     if args.num < 1 or args.steps < 2:
         raise InputError("--num is at least 1, --steps at least 2")
-    live = args.out / "live" / f"{args.num}-{args.steps}-{args.seed}"  # the same demo goes on, another begins anew
+    live = (
+        args.out / "live" / f"{args.num}-{args.steps}-{args.seed}"
+    )  # the same demo goes on, another begins anew
     write_png(args.out / "scenes.png", scenes_sheet())
     print(f"scenes with their labels: {args.out / 'scenes.png'}")
     for run, mended in DRAWN:
         if shipped(run):
             model = load(run)
-            add_rows(live / "rows.jsonl", drawn(LocalConditions(model) if mended else model, args, live))
+            add_rows(
+                live / "rows.jsonl", drawn(LocalConditions(model) if mended else model, args, live)
+            )
     for run in LOOKED_AT:
         if shipped(run):
             add_rows(live / "rows.jsonl", looked(run, args.seed, live))
-    page = (sys.executable, "-m", "composcope", "report", "--results", str(live), "--out", str(args.out))
+    page = (
+        sys.executable,
+        "-m",
+        "composcope",
+        "report",
+        "--results",
+        str(live),
+        "--out",
+        str(args.out),
+    )
     if subprocess.run(page).returncode:
         raise InputError(f"the page was not made; what was drawn is in {live}")
     print(f"open {args.out / 'index.html'}; ask the models yourself: composcope explore")
@@ -83,7 +98,9 @@ def drawn(model: Drawer, args: Args, live: Path) -> list[Row]:
 
 def looked(run: str, seed: int, live: Path) -> list[Row]:
     """Figure 2, live and coarse: a few noise levels, a few samples."""
-    rows = locality(load(run), levels=NOISE_LEVELS, num=SAMPLES, seed=seed, keep=live / f"where {run} looks")
+    rows = locality(
+        load(run), levels=NOISE_LEVELS, num=SAMPLES, seed=seed, keep=live / f"where {run} looks"
+    )
     for row in where(rows, what="locality/conditional_locality"):
         print(f"{run}: conditional locality {row.estimate}, chance {row.chance:.2f}")
     return rows

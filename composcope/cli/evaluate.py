@@ -3,12 +3,11 @@ holds."""
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import torch
 import tyro
 from rich.console import Console
@@ -17,8 +16,7 @@ from composcope.errors import InputError
 from composcope.evaluation import Answers, evaluate, evaluate_images, read_answers
 from composcope.files import write_png
 from composcope.locality import intervene
-from composcope.report.evaluation import curve, table
-from composcope.report.sheets import sheet
+from composcope.report.evaluation import answer_sheet, curve, table
 from composcope.results import Row, add_rows, check_out, jsonl
 from composcope.runs import load
 
@@ -59,8 +57,8 @@ class Args:
     """Of the noise and of what is asked."""
     objects: int = 3
     """With --images: the most objects of a training image (N of the paper's rule)."""
-    extras: bool = False
-    """With --images: whether training labels left objects out, so that extra ones are no fault."""
+    extras: int = 0
+    """With --images: the most objects that training labels left out; so many extra are no fault."""
     view: str = "full"
     """With --images: full or square, what of the official frame they show."""
     conditioner: Annotated[str | None, tyro.conf.arg(metavar="package.module:Class")] = None
@@ -79,7 +77,7 @@ def main(args: Args) -> None:
         raise InputError("give either a RUN, or --images DIR with --asked asked.json")
     rows, answers, folder = judge_images(args) if args.images else judge_run(args)
     add_rows(args.out, rows)
-    draw_sheet(folder / "sheet.png", answers)
+    write_png(folder / "sheet.png", answer_sheet(list(answers.values())))
     write_png(folder / "exact.png", curve(rows))
     console = Console(stderr=args.json, highlight=False)
     console.print(table(rows))
@@ -119,18 +117,3 @@ def judge_images(args: Args) -> tuple[list[Row], Mapping[int, Answers], Path]:
         args.images, args.asked, None, args.tolerance, args.objects, args.extras, args.view
     )
     return rows, answers, args.out.with_suffix("") / args.images.resolve().name
-
-
-def draw_sheet(path: Path, answers: Mapping[int, Answers], columns: int = 8) -> None:
-    """The first images of each K in a row, asked places as dots and found ones as rings."""
-    images: list[np.ndarray] = []
-    dots: list[Sequence] = []
-    rings: list[Sequence] = []
-    for some in answers.values():
-        blank = np.full_like(some.images[0], 255)
-        for i in range(columns):
-            drawn = i < len(some.images)
-            images.append(some.images[i] if drawn else blank)
-            dots.append([c for c in some.asked[i] if np.shape(c) == (2,)] if drawn else [])
-            rings.append([(thing.x, thing.y) for thing in some.found[i]] if drawn else [])
-    write_png(path, sheet(np.stack(images), dots, rings, columns))

@@ -25,8 +25,8 @@ class Args:
     preset: str = "laptop"
     """smoke, laptop, small or paper: the size of everything"""
     only: str | None = None
-    """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not given
-    """
+    """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not
+    given"""
     executor: Literal["local", "slurm"] = "local"
     """local: processes of this machine; slurm: jobs of the cluster whose login node this is"""
     jobs: int = 2
@@ -75,6 +75,5 @@ def show(nodes: list[Node], study: Study, args: Args) -> None:
     hours = study.minutes_left(args.jobs) / 60
     print(
         f"{len(nodes)} nodes; {sum(left) / 60:,.1f} hours of {cost.hardware(args.preset)} "
-        f"are left, "
-        f"{hours:,.1f} hours with {args.jobs} at a time"
+        f"are left, {hours:,.1f} hours with {args.jobs} at a time"
     )

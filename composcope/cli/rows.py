@@ -11,9 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from composcope.errors import InputError
-from composcope.files import whole
 from composcope.results import Row, columns, gather, jsonl, where
+from composcope.results.parquet import write_parquet
 from composcope.study.shipped import HERE, SHIPPED, coordinates_of
 
 
@@ -67,17 +66,3 @@ def print_table(found: list[Row], most: int = 40) -> None:
 
 def short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def write_parquet(path: Path, found: list[Row]) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError("--parquet needs pyarrow: pip install pyarrow") from None
-    # A parquet column has one type; values are numbers but for a few words.
-    flat = [row.flat() | {"value": None, "text": None} for row in found]
-    for line, row in zip(flat, found, strict=True):
-        line["text" if isinstance(row.value, str) else "value"] = row.value
-    with whole(path) as partial:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(flat), partial)

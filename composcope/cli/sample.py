@@ -13,7 +13,7 @@ from composcope.errors import InputError
 from composcope.files import write_png
 from composcope.locality import intervene
 from composcope.report.sheets import sheet
-from composcope.runs import Model, load
+from composcope.runs import load
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def main(args: Args) -> None:
         raise InputError("at least one image (-n), one a batch and two noise levels are needed")
     check_solver(args.solver)
     model = load(args.run, args.snapshot, args.device, args.conditioner)
-    conditions = parsed(model, args.asked)
+    conditions = model.parse(args.asked)
     drawer = intervene(model, args.intervention, args.radius) if args.intervention else model
     images = draw(
         drawer,
@@ -71,15 +71,3 @@ def main(args: Args) -> None:
     dots = [condition for condition in conditions if np.shape(condition) == (2,)]
     write_png(args.out, sheet(images, [dots] * args.n))
     print(f"{args.out}   next: composcope evaluate {args.run} counts what is drawn")
-
-
-def parsed(model: Model, asked: str) -> tuple:
-    """The condition set of the command line."""
-    if model.conditioner is None:
-        if asked:
-            raise InputError(f"--asked {asked!r}: {model.name} takes no conditions")
-        return ()
-    try:
-        return model.conditioner.parse(asked)
-    except InputError as error:
-        raise InputError(f"--asked: {error}") from None

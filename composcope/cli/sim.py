@@ -1,4 +1,5 @@
-"""`composcope sim`: Structured Identity Mapping: its claims, how often Swing-by is seen, circles drawn by diffusion."""
+"""`composcope sim`: Structured Identity Mapping: its claims, how often Swing-by is seen, circles
+drawn by diffusion."""
 
 import sys
 from collections.abc import Sequence
@@ -22,16 +23,18 @@ from composcope.theory.swing_by import SIM
 class Args:
     """composcope sim
 
-    Measure the claims of Structured Identity Mapping: closed forms against gradient descent, the order of concepts, and
-    Swing-by as a frequency over seeds (about half a minute on a laptop). Rows go to results/sim.jsonl, curves and
-    figures into a folder beside it. With --circles, train a small diffusion model on circles instead (minutes; the same
-    command goes on where it was stopped).
+    Measure the claims of Structured Identity Mapping: closed forms against gradient descent, the
+    order of concepts, and Swing-by as a frequency over seeds (about half a minute on a laptop).
+    Rows go to results/sim.jsonl, curves and figures into a folder beside it. With --circles, train
+    a small diffusion model on circles instead (minutes; the same command goes on where it was
+    stopped).
     """
 
     only: tuple[str, ...] = ()
     """Toys to run: dynamics, order, swing_by, failure; all if none is named."""
     circles: bool = False
-    """Train a conditional diffusion model on red-big, red-small and blue-big circles; ask it for blue-small."""
+    """Train a conditional diffusion model on red-big, red-small and blue-big circles; ask it for
+    blue-small."""
     contrast: float = 0.5
     """With --circles: how far apart red and blue are."""
     images: int = 16_000
@@ -59,7 +62,10 @@ def main(args: Args) -> None:
     console = Console()
     if not args.circles:
         console.print(claims_table(rows))
-    console.print(f"rows: {args.out}; curves and figures: {folder}; composcope report shows them", highlight=False)
+    console.print(
+        f"rows: {args.out}; curves and figures: {folder}; composcope report shows them",
+        highlight=False,
+    )
 
 
 def measured(args: Args, names: Sequence[str], folder: Path) -> list[Row]:

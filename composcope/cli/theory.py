@@ -1,4 +1,5 @@
-"""`composcope theory`: the paper's claims on distributions small enough to compute, as a table and as figures."""
+"""`composcope theory`: the paper's claims on distributions small enough to compute, as a table and
+as figures."""
 
 import sys
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ from composcope.theory.measure import theory, toys_named
 class Args:
     """composcope theory
 
-    Measure every claim of the paper's theory on exact toys (about half a minute on a laptop) and say which hold. Rows
-    go to results/theory.jsonl, curves and a figure for each group of claims into a folder beside it.
+    Measure every claim of the paper's theory on exact toys (about half a minute on a laptop) and
+    say which hold. Rows go to results/theory.jsonl, curves and a figure for each group of claims
+    into a folder beside it.
     """
 
     only: tuple[str, ...] = ()
-    """Toys to run: lemma_1, length, relaxation, feature_space, projective, machines; all if none is named."""
+    """Toys to run: lemma_1, length, relaxation, feature_space, projective, machines; all if none is
+    named."""
     out: Path = Path("results/theory.jsonl")
     """Where the rows go; curves and figures go into a folder of that name."""
     json: bool = False
@@ -49,4 +52,7 @@ def main(args: Args) -> None:
         return
     console = Console()
     console.print(claims_table(rows))
-    console.print(f"rows: {args.out}; curves and figures: {folder}; composcope report shows them", highlight=False)
+    console.print(
+        f"rows: {args.out}; curves and figures: {folder}; composcope report shows them",
+        highlight=False,
+    )

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
@@ -20,7 +21,7 @@ Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour n
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
 
 
-STEEP = 4.0  # the gate's logit, in outputs of unit magnitude, so that m comes near 0 and 1
+STEEP = 4.0  # logits of the gate are this many times an output of unit magnitude
 
 
 @runtime_checkable
@@ -142,15 +143,16 @@ class Precond(nn.Module):
     standard deviation sigma_data (EDM, table 1). `uncertainty` maps c_noise to the log-variance
     u(sigma) of the loss (EDM2, eq. 22).
 
-    With `gate` the network has one more output, m in (0, 1) for each pixel, and D(x) = c_skip (1 -
-    m) x + c_out F. At low noise F must otherwise hand on the noise itself wherever the image is
-    flat, which a network on folded pixels is too narrow for; with m = 1 there it need not (LOG.md).
+    With `gate` the network has gate^2 more outputs for each pixel, the weights k of a kernel over its
+    neighbourhood of gate x gate pixels, and D(x) = c_skip sum_j k_j x_j + c_out F. At low noise F must
+    otherwise hand on the noise itself wherever the image is smooth, which a network on folded pixels
+    is too narrow for; on flat ground it can now say k = 0, on smooth surfaces average (LOG.md).
     """
 
     sigma_data: Tensor
 
     def __init__(
-        self, net: nn.Module, uncertainty: nn.Module, sigma_data: float, gate: bool = False
+        self, net: nn.Module, uncertainty: nn.Module, sigma_data: float, gate: int = 0
     ):
         super().__init__()
         self.net = net
@@ -165,12 +167,23 @@ class Precond(nn.Module):
         c_in = 1 / (s**2 + sd**2).sqrt()
         c_noise = sigma.log() / 4
         F_x = self.net(c_in * x, c_noise, cond).float()
+        skip = x
         if self.gate:
-            m = (STEEP * F_x[:, -1:]).sigmoid()
-            c_skip = c_skip * (1 - m)
-            F_x = F_x[:, :-1]
-        return c_skip * x + c_out * F_x
+            skip = weighted(x, F_x[:, x.shape[1] :], self.gate)
+            F_x = F_x[:, : x.shape[1]]
+        return c_skip * skip + c_out * F_x
 
     def log_variance(self, sigma: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         """u(sigma): how much of the loss at this noise level is beyond anyone's reach."""
         return self.uncertainty(sigma.log() / 4).float()
+
+
+def weighted(x: X, logits: Float[Tensor, "batch kernel height width"], side: int) -> X:
+    """At each pixel sum_j k_j x_j over its side x side neighbours, zero outside the image.
+
+    k = softmax(0, logits) without its first entry: weights are positive and add up to less than 1.
+    """
+    none = torch.zeros_like(logits[:, :1])
+    k = (STEEP * torch.cat([none, logits], 1)).softmax(1)[:, 1:]
+    neighbours = F.unfold(x, side, padding=side // 2).unflatten(1, (x.shape[1], side**2))
+    return (neighbours * k.flatten(2)[:, None]).sum(2).view_as(x)

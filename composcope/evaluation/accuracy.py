@@ -100,7 +100,7 @@ def misjudged(
                 outcomes = [
                     match(conditioner, a, f, tolerance) for a, f in zip(asked, found, strict=True)
                 ]
-                right[index][K] += sum(not is_right(outcome, extras=False) for outcome in outcomes)
+                right[index][K] += sum(not is_right(outcome, extras=0) for outcome in outcomes)
                 near[index][K] += sum(not is_near(outcome) for outcome in outcomes)
     return [
         Misjudged(

@@ -151,7 +151,7 @@ def read_off(
 def load(size: int) -> tuple[Detector, About]:
     """The shipped network for images of `size` pixels a side, and what was measured of it."""
     path = MODELS / f"detector{size}.safetensors"
-    about = parse_json(read_about(path)["about"], About, str(path))
+    about: About = parse_json(read_about(path)["about"], About, str(path))
     weights = {name: tensor.float() for name, tensor in read_tensors(path, finite=True).items()}
     detector = Detector(size, about.widths)
     detector.load_state_dict(weights, strict=False)

@@ -19,7 +19,7 @@ from jaxtyping import UInt8
 
 from composcope.arrays import read_npz
 from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
-from composcope.diffusion.sample import draw
+from composcope.diffusion.sample import draw, noise, noise_levels, walk
 from composcope.errors import InputError
 from composcope.evaluation.accuracy import error_of
 from composcope.evaluation.detect import Found, detect
@@ -29,7 +29,9 @@ from composcope.files import parse_json, read_json, whole
 from composcope.pictures import read_picture
 from composcope.progress import bar
 from composcope.results import Estimate, Row, mean, row
-from composcope.scenes.condition import CONDITIONERS, SumOfParts
+from composcope.results.samples import Record as Told
+from composcope.results.samples import Samples, write_samples
+from composcope.scenes.condition import CONDITIONERS, SumOfParts, most_unlabelled
 
 Images = UInt8[np.ndarray, "n h w 3"]
 APART = 100_000  # seeds of neighbouring K are this far apart
@@ -114,6 +116,9 @@ def evaluate(
                     write_answers(path, kept, source)
             answers[k] = kept
             progress.update(task, completed=num * len(answers))
+    if keep:
+        shown = samples_of(model, answers, tolerance, setting, solver, device)
+        write_samples(Path(keep) / "samples.npz", shown)
     error = known_error(conditioner, way, getattr(model, "view", "full"), tolerance, answers)
     counts = row(
         "length/evaluations",
@@ -122,9 +127,8 @@ def evaluate(
         K=Ks[-1],
     )
     trained = model.about.get("trained")
-    # Of one object none is left unlabelled; else objects beyond those asked for are what the labels
-    # taught.
-    extras = model.about.get("labels") not in (None, "all") and trained != 1
+    # Objects beside those asked for are no fault where the labels of training left so many out.
+    extras = most_unlabelled(model.about.get("labels") or "all", trained or 1)
     return [*judged(conditioner, answers, tolerance, setting, error, trained, extras), counts]
 
 
@@ -134,7 +138,7 @@ def evaluate_images(
     conditioner: SumOfParts | None = None,
     tolerance: float = 0.1,
     trained: int | None = 3,
-    extras: bool = False,
+    extras: int = 0,
     view: str = "full",
 ) -> tuple[list[Row], dict[int, Answers]]:
     """The same of images made elsewhere, and the images by the number of conditions.
@@ -142,7 +146,8 @@ def evaluate_images(
     asked        JSON: {"file.png": [[u, v], ...]} or {"file.png": ["red", ...]}
     conditioner  that these are conditions of; if not given, the first of ours that they fit
     trained      the most objects of a training image, N of the paper's rule; None leaves it out
-    extras       whether training labels left objects out, so that more than was asked is no fault
+    extras       objects beside those asked for that are no fault, since training labels left so
+                 many out
     """
     folder = Path(folder)
     sets = read_asked(asked)
@@ -178,7 +183,7 @@ def judged(
     setting: Mapping[str, Any],
     error: Error | None,
     trained: int | None,
-    extras: bool,
+    extras: int,
 ) -> list[Row]:
     """For each K shares and means, and what of the failures the detector may explain; K_max by each
     rule."""
@@ -255,6 +260,47 @@ def rewrapped(model: Denoiser, inner: Denoiser) -> Denoiser:
 
 
 # ----------------------------------------------------------------------------
+# A few of the answers, for the eye.
+
+K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
+K_WALKED = 6
+SHOWN_EACH = 4
+SHOWN_OTHERS = 2  # of every other K
+
+
+def samples_of(
+    model: Drawer,
+    answers: Mapping[int, Answers],
+    tolerance: float,
+    setting: Mapping[str, Any],
+    solver: str,
+    device: torch.device | str,
+) -> Samples:
+    """The first images of each K, and how the first of K = 6 came out of the noise."""
+    some = [one.first(SHOWN_EACH if K in K_SHOWN else SHOWN_OTHERS) for K, one in answers.items()]
+    asked = [conditions for one in some for conditions in one.asked]
+    found = [things for one in some for things in one.found]
+    pairs = zip(asked, found, strict=True)
+    met = [list(match(model.conditioner, *pair, tolerance).met) for pair in pairs]
+    places = [[(thing.x, thing.y) for thing in things] for things in found]
+    K = K_WALKED if K_WALKED in answers else max(answers)
+    conditions = answers[K].asked[0]
+    seed = setting["seed"] + APART * K
+    x = noise([seed], model.shape).to(device)
+    cond = model.conditioner([conditions], seed).to(device)
+    levels = noise_levels(setting["steps"]).to(device)
+    source = torch.Generator().manual_seed(seed)
+    steps = list(walk(model, x, cond, levels, solver, [source]))
+    return Samples(
+        about={**setting, "tolerance": tolerance if model.conditioner.has_places else None},
+        images=np.concatenate([one.images for one in some]),
+        record=Told([list(one) for one in asked], met, places, list(conditions)),
+        frames=np.concatenate([model.decode(step.x0.cpu()) for step in steps]),
+        sigmas=np.array([float(step.sigma) for step in steps]),
+    )
+
+
+# ----------------------------------------------------------------------------
 # Answers in files.
 
 
@@ -294,7 +340,7 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
             f"{path} does not hold the images of an evaluation ({error}); move it away"
         ) from None
     images = arrays["images"]
-    record = parse_json(arrays["record"].tobytes(), Record, str(path))
+    record: Record = parse_json(arrays["record"].tobytes(), Record, str(path))
     whole_set = images.dtype == np.uint8 and images.ndim == 4
     if not whole_set or not len(images) == len(record.asked) == len(record.found):
         raise InputError(f"{path} does not hold as many images as were asked for; move it away")
@@ -309,7 +355,7 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
 
 def read_asked(path: str | Path) -> dict[str, ConditionSet]:
     """Condition sets by the names of their images."""
-    sets = read_json(path, dict)
+    sets: dict = read_json(path, dict)
     for name, given in sets.items():
         if not isinstance(given, list):
             raise InputError(f"{path}, {name}: what is asked of an image is a list, not {given!r}")

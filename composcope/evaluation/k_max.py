@@ -25,8 +25,9 @@ Rule = Callable[
 ]  # (K, right, near, images) -> success
 
 
-def is_right(outcome: Outcome, extras: bool) -> bool:
-    return outcome.missing == 0 and (extras or outcome.extra == 0)
+def is_right(outcome: Outcome, extras: int) -> bool:
+    """All that was asked for, and no more than `extras` objects beside it."""
+    return outcome.missing == 0 and outcome.extra <= extras
 
 
 def is_near(outcome: Outcome) -> bool:
@@ -82,7 +83,7 @@ def largest(success: Mapping[int, Bool[np.ndarray, " times"]]) -> np.ndarray:
     return np.max(held * np.array(Ks)[:, None], axis=0)
 
 
-def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: bool = False) -> Estimate:
+def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: int = 0) -> Estimate:
     """K_max, and its 95 % interval over images resampled within each K; its ends are values of
     K_max themselves."""
     success = {}

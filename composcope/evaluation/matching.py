@@ -7,7 +7,7 @@ went into a neighbour
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -25,6 +25,7 @@ class Outcome:
     found: int
     extra: int
     merged: int = 0
+    met: tuple[bool, ...] = field(default=(), compare=False)  # for each condition, if it is there
 
     @property
     def missing(self) -> int:
@@ -62,13 +63,17 @@ def match_places(asked: Sequence, found: Sequence[Found], tolerance: float) -> O
     paired = near[rows, columns]
     missing = np.setdiff1d(np.arange(len(asked)), rows[paired])
     matched = int(paired.sum())
-    return Outcome(
-        len(asked), matched, len(found) - matched, merged=int(near[missing].any(1).sum())
-    )
+    merged = int(near[missing].any(1).sum())
+    met = tuple(bool(i not in missing) for i in range(len(asked)))
+    return Outcome(len(asked), matched, len(found) - matched, merged, met)
 
 
 def match_counts(asked: Sequence, drawn: Sequence) -> Outcome:
     """Conditions without places say how many of each, not where: objects beyond a condition's count
     are extra."""
-    common = (Counter(asked) & Counter(drawn)).total()
-    return Outcome(len(asked), common, len(drawn) - common)
+    left = Counter(drawn)
+    met = []
+    for condition in asked:
+        met.append(left[condition] > 0)
+        left[condition] -= 1
+    return Outcome(len(asked), sum(met), len(drawn) - sum(met), met=tuple(met))

@@ -1,9 +1,11 @@
-"""Claim (Figure 12): where every image has one subject in its middle, scores look far at high noise, unlike on CLEVR.
+"""Claim (Figure 12): where every image has one subject in its middle, scores look far at high
+noise, unlike on CLEVR.
 
-    python -m composcope.experiments.centred_subject --preset laptop              scenes of one large object in the middle
-    python -m composcope.experiments.centred_subject --data cifar10.npz           any images: an .npz or a folder of pictures
+    python -m composcope.experiments.centred_subject --preset laptop     one large object
+    python -m composcope.experiments.centred_subject --data cifar10.npz  any images: .npz or folder
 
-The U-Net of the preset is trained on them with nothing asked, and its pixel gradients are measured on noised images.
+The U-Net of the preset is trained on them with nothing asked, and its pixel gradients are measured
+on noised images.
 """
 
 from pathlib import Path
@@ -29,10 +31,13 @@ RULES = Rules(objects=(1, 1), sizes=("large",), spread=0.3, camera_jitter=0.0, l
 
 
 def centred(count: int, side: int) -> UInt8[np.ndarray, "n side side 3"]:
-    """Large objects near the origin, seen close: 64x64 pixels out of 320x240, of which the object fills half."""
+    """Large objects near the origin, seen close: 64x64 pixels out of 320x240, of which the object
+    fills half."""
     pictures = render([sample(0, i, RULES) for i in range(count)], (320, 240))
     middle = pictures[:, 68:132, 125:189]
-    resized = (Image.fromarray(picture).resize((side, side), Image.Resampling.BOX) for picture in middle)
+    resized = (
+        Image.fromarray(picture).resize((side, side), Image.Resampling.BOX) for picture in middle
+    )
     return np.stack([np.asarray(picture) for picture in resized])
 
 
@@ -44,10 +49,12 @@ def main(
     scenes: int = 4_000,
     num: int = 16,
 ) -> list[Row]:
-    """Train, measure, and say how wide the gradients are in the middle of the image at each noise level."""
+    """Train, measure, and say how wide the gradients are in the middle of the image at each noise
+    level."""
     place, name = out / preset, "centred" if data is None else data.stem
     side = configure("images", preset).architecture.resolution
-    if data is None and not (data := place / "centred.npz").exists():
+    data = data or place / "centred.npz"
+    if name == "centred" and not data.exists():
         with whole(data) as partial, open(partial, "wb") as file:
             np.savez_compressed(file, images=centred(scenes, side))
     run = place / "runs" / name
@@ -59,7 +66,7 @@ def main(
     add_rows(keep.with_suffix(".jsonl"), rows)
     write_png(keep / "heatmaps.png", heatmaps(read_arrays(keep / MAPS)))
     for row in where(rows, what="locality/square", pixel=(side // 2, side // 2)):
-        print(f"sigma {row.sigma:8.3f}: the middle pixel looks {row.estimate} pixels across, of {side}")
+        print(f"sigma {row.sigma:8.3f}: the middle pixel looks {row.estimate} of {side} pixels far")
     return rows
 
 

@@ -1,11 +1,11 @@
-"""Claim (Yang et al. 2025): of two concepts the one with more contrast is learned first, and more contrast brings a
-concept forward; on the unseen combination accuracy need not rise all the way.
+"""Claim (Yang et al. 2025): of two concepts the one with more contrast is learned first, and more
+contrast brings a concept forward; on the unseen combination accuracy need not rise all the way.
 
     python -m composcope.experiments.circles
 
-Circles of two colours and two sizes, the blue small one never trained on, at three contrasts of the colours and from
-three seeds: nine trainings of 250 steps, about 5 minutes of one core each, one after the other. The same command goes
-on where it was stopped.
+Circles of two colours and two sizes, the blue small one never trained on, at three contrasts of the
+colours and from three seeds: nine trainings of 250 steps, about 5 minutes of one core each, one
+after the other. The same command goes on where it was stopped.
 """
 
 from pathlib import Path
@@ -29,7 +29,8 @@ def main(
     work: Path = Path("runs/circles"),
     out: Path = Path("composcope/models/sim/circles.jsonl"),
 ) -> list[Row]:
-    """Accuracies along every training, then the claims; rows of a training are added when it is finished."""
+    """Accuracies along every training, then the claims; rows of a training are added when it is
+    finished."""
     torch.set_num_threads(1)
     pairs = [(contrast, seed) for contrast in contrasts for seed in seeds]
     rows: list[Row] = []
@@ -40,7 +41,7 @@ def main(
     claims = circle_claims(rows)
     add_rows(out, claims)
     for row in claims:
-        print(f"{row.claim}: {row.value:.2f} [{row.low:.2f}, {row.high:.2f}], {'holds' if row.holds else 'does not hold'}")
+        print(f"{row.claim}: {row.estimate}, {'holds' if row.holds else 'does not hold'}")
     print(f"rows: {out}; composcope report shows them")
     return rows + claims
 

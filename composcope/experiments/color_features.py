@@ -1,4 +1,5 @@
-"""Claim (Figures 5, 11): a colour-conditioned model composes in part, and colours are disentangled in some layers.
+"""Claim (Figures 5, 11): a colour-conditioned model composes in part, and colours are disentangled
+in some layers.
 
 python -m composcope.experiments.color_features --preset laptop
 """
@@ -15,7 +16,10 @@ RUNS = ("color",)
 
 
 def main(
-    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+    preset: str = "laptop",
+    out: Path = Path("study"),
+    num: int | None = None,
+    runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
     """K_max over colours, beside the disentanglement of every conditioned layer."""
     rows = study_rows(preset, out, runs, num)

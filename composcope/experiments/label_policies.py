@@ -15,7 +15,10 @@ RUNS = ("exp1", "random", "drop-one", "exp2")
 
 
 def main(
-    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+    preset: str = "laptop",
+    out: Path = Path("study"),
+    num: int | None = None,
+    runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
     """Both halves of Table 2: K_max, and the objects drawn when none is asked for."""
     rows = where(study_rows(preset, out, runs, num), snapshot="final", intervention=None)

@@ -1,4 +1,5 @@
-"""Claim (Figures 1, 8; Table 1): trained on 1-3 objects, a grid of all locations composes beyond, other labels do not.
+"""Claim (Figures 1, 8; Table 1): trained on 1-3 objects, a grid of all locations composes beyond,
+other labels do not.
 
 python -m composcope.experiments.length_generalization --preset laptop
 """
@@ -29,6 +30,7 @@ def figure_1(folders: Sequence[Path], steps: int, each: int = 3) -> Image:
     places: list[tuple] = []
     for folder in folders:
         model = load(folder)
+        assert model.conditioner is not None  # all runs of the study have one
         asked = [conditions for K in K_SHOWN for conditions in model.conditioner.ask(K, each)]
         images.append(draw(model, asked, steps=steps))
         places += asked
@@ -36,19 +38,26 @@ def figure_1(folders: Sequence[Path], steps: int, each: int = 3) -> Image:
 
 
 def main(
-    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+    preset: str = "laptop",
+    out: Path = Path("study"),
+    num: int | None = None,
+    runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """K_max of every run, the paper's beside; the share of exact images over K as a figure; Figure 1."""
+    """K_max of every run, the paper's beside; the share of exact images over K as a figure; Figure
+    1."""
     rows = study_rows(preset, out, runs, num)
     usual = where(rows, snapshot="final", intervention=None, asked="paper")
     place = out / preset
-    write_png(place / "results" / "exact.png", curve(usual))
+    results = place / "results"
+    write_png(results / "exact.png", curve(usual))
     folders = [place / "runs" / run for run in runs]
-    write_png(place / "results" / "figure-1.png", figure_1(folders, steps_of(preset)))
+    write_png(results / "figure-1.png", figure_1(folders, steps_of(preset)))
     for row in where(usual, what="length/k_max", rule="paper"):
-        paper = ", ".join(f"{value} ({value.version})" for value in BY_NAME[str(row.run)].paper_k_max)
+        paper = ", ".join(
+            f"{value} ({value.version})" for value in BY_NAME[str(row.run)].paper_k_max
+        )
         print(f"{row.run:12} K_max {row.estimate}   the paper: {paper}")
-    print(f"the curves: {place / 'results' / 'exact.png'}; Figure 1: {place / 'results' / 'figure-1.png'}")
+    print(f"the curves: {results / 'exact.png'}; Figure 1: {results / 'figure-1.png'}")
     return rows
 
 

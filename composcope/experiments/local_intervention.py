@@ -1,8 +1,10 @@
-"""Claim (Figures 1, 4; section E.3): a patch-local network composes where the global one failed, even from one object.
+"""Claim (Figures 1, 4; section E.3): a patch-local network composes where the global one failed,
+even from one object.
 
     python -m composcope.experiments.local_intervention --preset laptop
 
-Beside it what the paper does not have: the failing model with local conditions, or composed, at sampling time.
+Beside it what the paper does not have: the failing model with local conditions, or composed, at
+sampling time.
 """
 
 from pathlib import Path
@@ -17,9 +19,13 @@ RUNS = ("exp2", "exp2l", "exp3", "exp3l", "exp1-one", "exp2l-one", "exp2l-wide")
 
 
 def main(
-    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+    preset: str = "laptop",
+    out: Path = Path("study"),
+    num: int | None = None,
+    runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """K_max of every run and intervention; every effect between them, and on which terms they are compared."""
+    """K_max of every run and intervention; every effect between them, and on which terms they are
+    compared."""
     rows = where(study_rows(preset, out, runs, num), what=["length/k_max", "length/found"])
     for row in where(rows, what="length/k_max", rule="paper", snapshot="final"):
         means = "" if row.intervention is None else f" {row.intervention} {row.radius or ''}"
@@ -27,7 +33,8 @@ def main(
     for effect in EFFECTS:
         if effect.above.run in runs and effect.below.run in runs:
             found = compare(effect, rows, preset)
-            print(f"{effect.above} > {effect.below}, {effect.measurement.words}: {found.agrees}; {found.terms}")
+            pair = f"{effect.above} > {effect.below}, {effect.measurement.words}"
+            print(f"{pair}: {found.agrees}; {found.terms}")
     return rows
 
 

@@ -1,4 +1,5 @@
-"""Claim (Figures 2, 10): models that compose have local conditional scores, those that do not have not.
+"""Claim (Figures 2, 10): models that compose have local conditional scores, those that do not have
+not.
 
     python -m composcope.experiments.score_locality --preset laptop
 
@@ -19,9 +20,13 @@ RULES = ("paper", "strict")
 
 
 def main(
-    preset: str = "laptop", out: Path = Path("study"), num: int | None = None, runs: tuple[str, ...] = RUNS
+    preset: str = "laptop",
+    out: Path = Path("study"),
+    num: int | None = None,
+    runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """Conditional locality of every run with its interval; the scatter against the K_max gain, with its correlation."""
+    """Conditional locality of every run with its interval; the scatter against the K_max gain, with
+    its correlation."""
     rows = study_rows(preset, out, runs, num)
     for row in where(rows, what="locality/conditional_locality"):
         print(f"{row.run:12} {row.snapshot:7} conditional locality {row.estimate}")
@@ -31,7 +36,8 @@ def main(
         if found is not None:
             picture = out / preset / "results" / f"scatter-{rule}.png"
             write_png(picture, scatter(points, rule))
-            print(f"rank correlation by the {rule} rule {found} over {len(points)} models and snapshots: {picture}")
+            dots_of = f"over {len(points)} models and snapshots"
+            print(f"rank correlation by the {rule} rule {found} {dots_of}: {picture}")
     return rows
 
 

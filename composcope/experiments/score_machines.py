@@ -1,10 +1,11 @@
-"""Claim (ours, after Kamb & Ganguli): without any training, local and conditional composes; global memorises.
-With a single label an image, as in exp2, small patches compose and patches as wide as the image do not (section E.3).
+"""Claim (ours, after Kamb & Ganguli): without any training, local and conditional composes; global
+memorises. With a single label an image, as in exp2, small patches compose and patches as wide as
+the image do not (section E.3).
 
     python -m composcope.experiments.score_machines
 
-Denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images are kept as they are
-drawn: the same command goes on where it was stopped.
+Denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images
+are kept as they are drawn: the same command goes on where it was stopped.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,8 @@ TRAINED = 3
 
 @dataclass(frozen=True)
 class Kind:
-    """Which objects of a training scene are labelled (None: conditions are ignored), and how far a patch reaches."""
+    """Which objects of a training scene are labelled (None: conditions are ignored), and how far a
+    patch reaches."""
 
     name: str
     labels: str | None
@@ -52,7 +54,8 @@ def main(
     side: int = 32,
     out: Path = Path("results/evaluate-score-machines.jsonl"),
 ) -> list[Row]:
-    """K_max of every machine by both rules, objects found and exact images for each K; a curve over K."""
+    """K_max of every machine by both rules, objects found and exact images for each K; a curve over
+    K."""
     rows: list[Row] = []
     folder = out.with_suffix("")
     for machine in drawers(scenes, side):

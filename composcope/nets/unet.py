@@ -4,10 +4,11 @@
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a table.
 Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and back at the output, and
-`plane` feeds a location grid as an input plane in place of the label embedding, and `positions` adds planes that say
+`plane` feeds a location grid as an input plane in place of the label embedding, `waves` adds planes of products of
+waves, and `positions` adds planes that say
 where a pixel is: waves of these frequencies along both sides. With `slots`, cond is so many entries of equal length,
 which one label map, shared by all of them, embeds: a sum that does not depend on which slot holds what. `gate` adds
-one output channel (see Precond). Small networks on centred images, whose background has no
+gate^2 output channels (see Precond). Small networks on centred images, whose background has no
 hint of place, otherwise take several times as long to learn where a label points.
 """
 
@@ -121,8 +122,9 @@ class UNet(nn.Module):
         fold: int = 1,
         plane: bool = False,
         positions: Sequence[float] = (),
+        waves: int = 0,
         slots: int = 1,
-        gate: bool = False,
+        gate: int = 0,
     ):
         super().__init__()
         self.resolution, self.features, self.fold = resolution, features, fold
@@ -130,6 +132,7 @@ class UNet(nn.Module):
         self.label_balance, self.concat_balance = label_balance, concat_balance
         self.latent = self._latent(resolution, len(channel_mult))
         self.positions = tuple(positions)
+        self.waves = waves
         widths = [model_channels * mult for mult in channel_mult]
         noise_width = model_channels * channel_mult_noise if channel_mult_noise is not None else widths[0]
         emb_width = model_channels * channel_mult_emb if channel_mult_emb is not None else max(widths)
@@ -150,7 +153,7 @@ class UNet(nn.Module):
 
         self.enc = nn.ModuleDict()
         skips: list[int] = []
-        out = channels * fold**2 + 1 + plane + 4 * len(self.positions)
+        out = channels * fold**2 + 1 + plane + 4 * len(self.positions) + waves**2
         for level, width in enumerate(widths):
             res = self.latent >> level
             if level == 0:
@@ -179,7 +182,7 @@ class UNet(nn.Module):
                     out + skips.pop(), width, flavor="dec", attention=res in attn_resolutions
                 )
                 out = width
-        self.out_conv = MPConv(out, (channels + gate) * fold**2, 3)
+        self.out_conv = MPConv(out, (channels + gate**2) * fold**2, 3)
 
     def _latent(self, resolution: int, levels: int) -> int:
         """The side of the folded image; every level must halve it exactly, and a plane must tile it."""
@@ -257,11 +260,22 @@ class UNet(nn.Module):
             grid = grid.view(-1, 1, self.grid_size, self.grid_size)
             planes.append(F.interpolate(grid, size=x.shape[2:], mode="nearest"))
         if self.positions:
-            planes.append(waves(x.shape[2], self.positions).to(x).expand(len(x), -1, -1, -1))
+            planes.append(sines(x.shape[2], self.positions).to(x).expand(len(x), -1, -1, -1))
+        if self.waves:
+            planes.append(wave_planes(x.shape[2], self.waves).to(x).expand(len(x), -1, -1, -1))
         return torch.cat(planes, dim=1)
 
 
-def waves(side: int, frequencies: Sequence[float]) -> Float[Tensor, "1 planes side side"]:
+def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
+    """cos(pi f u) cos(pi g v) at the pixels of a square image, f, g = 0 .. count - 1, each of unit
+    root mean square: the same waves that places are told in (scenes/condition.py)."""
+    at = (torch.arange(side) + 0.5) / side
+    along = torch.cos(math.pi * torch.arange(count)[:, None] * at)
+    planes = torch.einsum("fx,gy->fgyx", along, along).flatten(0, 1)
+    return (planes / planes.square().mean((1, 2), keepdim=True).sqrt())[None]
+
+
+def sines(side: int, frequencies: Sequence[float]) -> Float[Tensor, "1 planes side side"]:
     """Planes of unit variance over a square image: sines and cosines along each side, in half periods a side."""
     at = torch.linspace(-1, 1, 2 * side + 1)[1::2] * math.pi
     rows = [wave(f * at) * math.sqrt(2) for f in frequencies for wave in (torch.sin, torch.cos)]

@@ -2,12 +2,16 @@
 K."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+from PIL.Image import Image
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
+from composcope.report.sheets import sheet
 from composcope.results import Row, where
 
 COLUMNS = {
@@ -48,6 +52,24 @@ def cell(row: Row) -> str:
 def verdict(row: Row) -> str:
     words = {"paper": "the paper's rule", "strict": "strict rule"}[str(row.rule)]
     return f"K_max, {words}: {row.value}   95 % interval {row.low} to {row.high}"
+
+
+def answer_sheet(answers: Sequence[Any], columns: int = 8) -> Image:
+    """The first images of each K in a row, asked places as dots and found ones as rings.
+
+    answers: what an evaluation keeps, with `images`, `asked` and `found` (evaluation/evaluate.py).
+    """
+    images: list[np.ndarray] = []
+    dots: list[Sequence] = []
+    rings: list[Sequence] = []
+    for some in answers:
+        blank = np.full_like(some.images[0], 255)
+        for i in range(columns):
+            drawn = i < len(some.images)
+            images.append(some.images[i] if drawn else blank)
+            dots.append([c for c in some.asked[i] if np.shape(c) == (2,)] if drawn else [])
+            rings.append([(thing.x, thing.y) for thing in some.found[i]] if drawn else [])
+    return sheet(np.stack(images), dots, rings, columns)
 
 
 def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from composcope.report.looks import look
 from composcope.results import Estimate, Row, spearman, where
 
 COLORS = (
@@ -227,16 +228,17 @@ def scatter(points: Sequence[Dot], rule: str = "paper", chance: float | None = N
         ylabel="conditional locality",
         ylim=(-0.03, 1.03),
     )
-    runs = list(dict.fromkeys(point.run for point in points))
     for point in points:
-        color = COLORS[runs.index(point.run) % len(COLORS)]
+        color = look(point.run).color
         marker = MOMENTS.get(point.snapshot or "", "D")
         across = whiskers(point.gain)
         up = whiskers(point.locality)
         at = (point.gain.value, point.locality.value)
         panel.errorbar(*at, up, across, marker, color=color, ms=6, lw=0.7, alpha=0.85)
-    for index, run in enumerate(runs):
-        panel.plot([], [], "s", color=COLORS[index % len(COLORS)], label=run)
+        if point.snapshot in ("final", None):
+            panel.annotate(
+                point.run, at, (5, 4), textcoords="offset points", fontsize=7, color=color
+            )
     for moment, marker in MOMENTS.items():
         panel.plot([], [], marker, color="gray", mfc="none", label=moment)
     if chance is not None:

@@ -1,4 +1,5 @@
-"""How the theory is shown: a table of claims, and a figure for each toy, drawn from the curves that it kept."""
+"""How the theory is shown: a table of claims, and a figure for each toy, drawn from the curves that
+it kept."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,12 @@ def claims_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         interval = "" if row.low is None else f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]"
         verdict = "[green]yes[/green]" if row.holds else "[bold red]no[/bold red]"
-        shown.add_row(f"{row.what}\n[dim]{row.claim}[/dim]", predicted(row), f"{row.value:.3g}{interval}", verdict)
+        shown.add_row(
+            f"{row.what}\n[dim]{row.claim}[/dim]",
+            predicted(row),
+            f"{row.value:.3g}{interval}",
+            verdict,
+        )
     return shown
 
 
@@ -48,7 +54,8 @@ def labelled(axis: Axes, x: str, y: str, legend: bool = True) -> None:
 
 def lemma_1(curves: Curves) -> Figure:
     figure, (axis,) = panels(
-        "Lemma 1 as printed: Definition 2 holds for every\ncorrelation, the LCS is the score only at 0"
+        "Lemma 1 as printed: Definition 2 holds for every\n"
+        "correlation, the LCS is the score only at 0"
     )
     for sigma, gap in zip(curves["sigma"], curves["gap"], strict=True):
         axis.plot(curves["rho"], gap, "o-", label=f"noise {sigma:g}")
@@ -58,7 +65,9 @@ def lemma_1(curves: Curves) -> Figure:
 
 
 def length(curves: Curves) -> Figure:
-    figure, (axis, grid) = panels("objects drawn by the LCS read off pairs", "one draw for each K = 0..9")
+    figure, (axis, grid) = panels(
+        "objects drawn by the LCS read off pairs", "one draw for each K = 0..9"
+    )
     asked, drawn = curves["asked"], curves["drawn"]
     scatter = np.linspace(-0.15, 0.15, len(asked))
     axis.plot([0, 9], [0, 9], color="0.8")
@@ -72,7 +81,9 @@ def length(curves: Curves) -> Figure:
 def strip(axis: Axes, images: np.ndarray, columns: int) -> None:
     """Images in rows of `columns`, a blank pixel between them."""
     padded = np.pad(images, ((0, -len(images) % columns), (0, 1), (0, 1)), constant_values=np.nan)
-    rows = [np.concatenate(list(row), axis=1) for row in padded.reshape(-1, columns, *padded.shape[1:])]
+    rows = [
+        np.concatenate(list(row), axis=1) for row in padded.reshape(-1, columns, *padded.shape[1:])
+    ]
     axis.imshow(np.concatenate(rows), cmap="RdBu_r", vmin=-1.2, vmax=1.2)
     axis.set_axis_off()
 
@@ -86,9 +97,13 @@ def relaxation(curves: Curves) -> Figure:
         axis.errorbar(curves[name], value, 1.96 * error, fmt="o-", label="KL(truth || LCS)")
         axis.plot(curves[name], bound, "s--", label="bound")
         axis.set_yscale("log")
-        labelled(axis, "coupling epsilon" if name == "epsilon" else "noise sigma, epsilon = 0.3", "nats")
+        labelled(
+            axis, "coupling epsilon" if name == "epsilon" else "noise sigma, epsilon = 0.3", "nats"
+        )
     left.set_xscale("log")
-    right.plot(curves["sigma"], curves["definition_3"], "o-", label="Definition 3: KL(cond. || marg.)")
+    right.plot(
+        curves["sigma"], curves["definition_3"], "o-", label="Definition 3: KL(cond. || marg.)"
+    )
     right.plot(curves["sigma"], curves["lemma_3"], "s-", label="Lemma 3: KL(marg. || cond.)")
     labelled(right, "noise sigma", "sum of suprema, nats")
     return figure
@@ -133,11 +148,15 @@ def machines(curves: Curves) -> Figure:
 
 
 def dynamics(curves: Curves) -> Figure:
-    figure, (axis,) = panels("entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept")
+    figure, (axis,) = panels(
+        "entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept"
+    )
     for index, entry in enumerate(curves["W"].T):
         row, col = divmod(index, 3)
         if row <= col:
-            axis.plot(curves["time"], entry, "-" if row == col else "--", label=f"w_{row + 1}{col + 1}")
+            axis.plot(
+                curves["time"], entry, "-" if row == col else "--", label=f"w_{row + 1}{col + 1}"
+            )
     labelled(axis, "time", "entry")
     return figure
 
@@ -153,12 +172,16 @@ def swing_by(curves: Curves) -> Figure:
         axis.set_ylim(1e-4, 4)
         axis.tick_params(labelsize=6)
     figure.supxlabel("training (share of the run)", fontsize=9)
-    figure.supylabel("loss at the unseen corner / its first value; red: Swing-by; the first 30 seeds", fontsize=9)
+    figure.supylabel(
+        "loss at the unseen corner / its first value; red: Swing-by; the first 30 seeds", fontsize=9
+    )
     return figure
 
 
 def failure(curves: Curves) -> Figure:
-    figure, axes = panels("Fig. 10's data, published step W + eta V(W)", "the same starts, gradient descent on U")
+    figure, axes = panels(
+        "Fig. 10's data, published step W + eta V(W)", "the same starts, gradient descent on U"
+    )
     for axis, name in zip(axes, ("published", "descent"), strict=True):
         for run in curves[name]:
             axis.plot(np.linspace(0, 250, len(run)), np.clip(run, -2, 2), lw=0.8)
@@ -174,7 +197,10 @@ TOY_FIGURES: dict[str, dict[str, tuple[Callable[[Curves], Figure], str]]] = {
         "length": (length, "Local conditional scores learned from pairs draw up to nine objects"),
         "relaxation": (relaxation, "The bound of Lemma 2, and the divergence it bounds"),
         "feature_space": (feature_space, "Claim 2: how far noise and features are from commuting"),
-        "projective": (projective, "What sums of single-condition scores draw, by their background"),
+        "projective": (
+            projective,
+            "What sums of single-condition scores draw, by their background",
+        ),
         "machines": (machines, "Score machines: averages over training images, never trained"),
     },
     "sim": {
@@ -186,7 +212,8 @@ TOY_FIGURES: dict[str, dict[str, tuple[Callable[[Curves], Figure], str]]] = {
 
 
 def toy_figure(room: str, toy: str, folder: Path) -> Figure | None:
-    """Drawn from the curves kept in `folder`; None for a toy that has no figure, or was not measured there."""
+    """Drawn from the curves kept in `folder`; None for a toy that has no figure, or was not
+    measured there."""
     path = folder / f"{toy}.npz"
     if toy not in TOY_FIGURES[room] or not path.exists():
         return None
@@ -206,19 +233,27 @@ UNSEEN = "blue small"  # never trained on
 
 
 def circles_figure(rows: Sequence[Row]) -> Figure:
-    """Of one training: accuracies of both concepts, and the way of the unseen combination through (colour, size)."""
-    figure, axes = panels("accuracy: colour", "accuracy: size", "the unseen combination: from light to dark")
+    """Of one training: accuracies of both concepts, and the way of the unseen combination through
+    (colour, size)."""
+    figure, axes = panels(
+        "accuracy: colour", "accuracy: size", "the unseen combination: from light to dark"
+    )
     ordered = sorted(where(rows, what="circles/accuracy"), key=lambda row: row.step or 0)
     for axis, concept in zip(axes, ("colour", "size"), strict=False):
         for combination, color in COMBINATIONS.items():
             found = where(ordered, concept=concept, condition=combination)
-            step, value, low, high = np.array([(row.step, row.value, row.low, row.high) for row in found]).T
+            step, value, low, high = np.array(
+                [(row.step, row.value, row.low, row.high) for row in found]
+            ).T
             style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
             axis.plot(step, value, style, label=combination + words, color=color)
             axis.fill_between(step, low, high, alpha=0.12, color=color)
     labelled(axes[0], "training step", "share of draws")
     labelled(axes[1], "training step", "", legend=False)  # the same, and the curves need the room
-    colour, size = ([row.value for row in where(ordered, concept=c, condition=UNSEEN)] for c in ("colour", "size"))
+    colour, size = (
+        [row.estimate.value for row in where(ordered, concept=c, condition=UNSEEN)]
+        for c in ("colour", "size")
+    )
     axes[2].plot(colour, size, color="0.7")
     axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
     axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))

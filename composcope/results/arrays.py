@@ -31,6 +31,14 @@ def read_arrays(
     """The arrays of a file; an InputError if they were made from something else than `made_from`
     says.
     """
+    origin, arrays = read_origin(path)
+    if made_from is not None:
+        check_origin(path, origin, json.loads(json.dumps(made_from)))
+    return arrays
+
+
+def read_origin(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the arrays of a file were made from, and the arrays."""
     try:
         arrays = read_npz(path)
         origin = parse_json(str(arrays.pop(MADE_FROM)), dict, str(path))
@@ -38,9 +46,7 @@ def read_arrays(
         raise InputError(
             f"{path} does not hold kept arrays ({error}); remove it to measure again"
         ) from None
-    if made_from is not None:
-        check_origin(path, origin, json.loads(json.dumps(made_from)))
-    return arrays
+    return origin, arrays
 
 
 def check_origin(path: str | Path, origin: Mapping[str, Any], made_from: Mapping[str, Any]) -> None:

@@ -46,10 +46,11 @@ class Architecture:
     fold: int = 1  # blocks of fold x fold pixels are channels to the network
     radius: int = 2  # k of a local net's patches, (2k + 1) cells a side (section E.3)
     plane: bool = False  # the grid as an input plane beside the label embedding
+    waves: int = 0  # products of so many waves along each side as input planes: where a pixel is
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
     emb: Number = None  # channels of the embedding, in widths; None: the widest level's
     smooth: bool = False  # labels that mean alike things begin with alike embeddings
-    gate: bool = False  # the network also says where a pixel is flat ground (see Precond)
+    gate: int = 0  # the network also says where a pixel is flat ground (see Precond)
 
     def __post_init__(self) -> None:
         for name, most in MOST.items():
@@ -116,7 +117,7 @@ EXPERIMENTS = {
     "images": ("none", "all", "global"),  # any images, nothing asked (CIFAR-10 of figure 12)
 }
 
-WAVES: dict[str, Any] = dict(positions=(0.5, 1.0, 2.0, 4.0), emb=6, gate=True)
+WAVES: dict[str, Any] = dict(waves=8, emb=6, gate=3)
 # The laptop's networks have 0.8 M (global) and 0.5 M weights. On its grid of 10 the paper's places
 # are cell centres; with an embedding of fewer channels than the grid has cells, exp1 composed less
 # far (LOG.md). fmt: off

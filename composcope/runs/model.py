@@ -91,6 +91,17 @@ class Model(nn.Module):
             "labels": self.config.labels,
         }
 
+    def parse(self, asked: str) -> tuple:
+        """A condition set as on a command line; InputError for what this model cannot be asked."""
+        if self.conditioner is None:
+            if asked:
+                raise InputError(f"--asked {asked!r}: {self.name} takes no conditions")
+            return ()
+        try:
+            return self.conditioner.parse(asked)
+        except InputError as error:
+            raise InputError(f"--asked: {error}") from None
+
     def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
         return self.pixels.decode(x)
 
@@ -148,6 +159,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         fold=a.fold,
         plane=a.plane,
         positions=a.positions,
+        waves=a.waves,
         gate=a.gate,
         slots=slots if slots and conditioner.shared else 1,
     )

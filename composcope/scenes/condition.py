@@ -52,6 +52,13 @@ def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
     return tuple(conditions[k] for k in sorted(shuffled(n, choice)[:keep]))
 
 
+def most_unlabelled(labels: str, objects: int) -> int:
+    """The most objects that a label policy leaves without a label in an image of so many."""
+    return {"all": 0, "one": objects - 1, "random": objects - 1, "all_but_one": min(1, objects - 1)}[
+        labels
+    ]
+
+
 @runtime_checkable
 class Thing(Protocol):
     """What a condition is read from: an object of a scene, or one that a detector found."""

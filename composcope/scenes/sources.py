@@ -111,7 +111,8 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The lines of the metadata of a folder, each with where it is."""
     file = path / LISTS[0]
     if file.is_file():
-        for number, row in enumerate(read_lines(file, dict), start=1):
+        lines: list[dict[str, Any]] = read_lines(file, dict)
+        for number, row in enumerate(lines, start=1):
             yield f"{file}, row {number}", row
         return
     file = path / LISTS[1]
@@ -197,7 +198,7 @@ def of_tars(path: Path, view: str) -> Iterator[Item]:
             where = f"{shard}, {key}"
             if key not in scenes:
                 raise InputError(f"{where}: the picture has no scene, {key}.json")
-            struct = parse_json(scenes[key].read(), dict, where)
+            struct: dict[str, Any] = parse_json(scenes[key].read(), dict, where)
             yield scene_item(picture, struct, where, view)
 
 
@@ -221,7 +222,7 @@ def of_parquet(path: Path, view: str) -> Iterator[Item]:
             raise InputError(f"{shard} is not a shard of `image` and `scene` ({reason})") from None
         for row, scene in enumerate(scenes):
             where = f"{shard}, row {row}"
-            struct = parse_json(scene or "", dict, where)
+            struct: dict[str, Any] = parse_json(scene or "", dict, where)
             yield scene_item(Cell(images, row), struct, where, view)
 
 
@@ -235,9 +236,9 @@ def scene_item(picture: Picture, struct: dict, where: str, view: str) -> Item:
     if coords is None:
         return Item(picture, replace(scene, view=view), where)
     width, height = size_of(picture, where)
-    places = np.clip(coords[:, :2] / (width, height), 0, 1)
-    places = [seen_in(view, (u, v), (width, height)) for u, v in places.tolist()]
-    return Item(picture, Seen(scene.objects, tuple(places)), where)
+    fractions = np.clip(coords[:, :2] / (width, height), 0, 1).tolist()
+    places = tuple(seen_in(view, (u, v), (width, height)) for u, v in fractions)
+    return Item(picture, Seen(scene.objects, places), where)
 
 
 def seen_in(view: str, place: tuple[float, float], size: tuple[int, int]) -> tuple[float, float]:

@@ -1,9 +1,10 @@
-"""What a node of the study takes: passes of its network, counted, times the operations of a pass, counted too.
+"""What a node of the study takes: passes of its network, counted, times the operations of a pass,
+counted too.
 
     minutes = passes * operations of one pass / (60 * operations a second)
 
-A pass is one evaluation of the network on one image, or on one patch of a local one; training takes three of each view
-(one forward, two backward).
+A pass is one evaluation of the network on one image, or on one patch of a local one; training takes
+three of each view (one forward, two backward).
 """
 
 from functools import lru_cache
@@ -11,8 +12,9 @@ from functools import lru_cache
 from composcope.runs.config import Config
 from composcope.study.table import LOCALITY_SAMPLES, Intervention, Run
 
-# Multiply-adds count as two operations. One core was measured while the other trained too: 47 to 96 GFLOP/s for the
-# networks of the laptop preset. The GPU's rate is stated, not measured: 40 % of an A100's 312 TFLOP/s in bfloat16.
+# Multiply-adds count as two operations. One core was measured while the other trained too: 47 to 96
+# GFLOP/s for the networks of the laptop preset. The GPU's rate is stated, not measured: 40 % of an
+# A100's 312 TFLOP/s in bfloat16.
 CORE = 5e10
 GPU = 0.4 * 312e12
 RATES = {"smoke": 5e9, "laptop": CORE, "small": GPU, "paper": GPU}  # small networks mostly wait
@@ -73,13 +75,17 @@ def training_minutes(config: Config, preset: str) -> float:
 def evaluation_minutes(
     config: Config, preset: str, num: int, max_K: int, steps: int, intervention: Intervention | None
 ) -> float:
-    """Heun's method takes 2 steps - 1 evaluations; an intervention has one pass a condition and one for none."""
+    """Heun's method takes 2 steps - 1 evaluations; an intervention has one pass a condition and one
+    for none."""
     each_K = [K + 1 if intervention else 1 for K in range(max_K + 1)]
     return minutes(num * (2 * steps - 1) * views(config) * sum(each_K), config, preset)
 
 
-def locality_minutes(config: Config, preset: str, num: int = LOCALITY_SAMPLES, levels: int = NOISE_LEVELS) -> float:
-    """At each noise level of each sample: on its way, without each condition, and the gradient of each pixel."""
+def locality_minutes(
+    config: Config, preset: str, num: int = LOCALITY_SAMPLES, levels: int = NOISE_LEVELS
+) -> float:
+    """At each noise level of each sample: on its way, without each condition, and the gradient of
+    each pixel."""
     gradients = PIXELS * 3 * FORWARD_AND_BACKWARD
     return minutes(levels * num * views(config) * (2 + PIXELS + gradients), config, preset)
 

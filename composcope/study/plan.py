@@ -1,8 +1,10 @@
 """From the table of the study the graph of commands for a preset.
 
-    run -> train -> evaluate (K_max: Tables 1 and 2) -> locality (Figures 2, 10, 12) -> features (Figures 5, 11)
+    run -> train -> evaluate (K_max: Tables 1 and 2) -> locality (Figures 2, 10, 12) -> features
+    (Figures 5, 11)
 
-The middle and early snapshots of the main runs are evaluated and measured too: they are the dots of the scatter.
+The middle and early snapshots of the main runs are evaluated and measured too: they are the dots of
+the scatter.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,21 +32,38 @@ class Task:
 
 
 def plan(
-    preset: str, folder: str | Path, only: Sequence[str] | None = None, num: int | None = None, seed: int = 0
+    preset: str,
+    folder: str | Path,
+    only: Sequence[str] | None = None,
+    num: int | None = None,
+    seed: int = 0,
 ) -> list[Node]:
-    """The nodes of the study in the order they are best done: trainings first, since measurements wait for them."""
+    """The nodes of the study in the order they are best done: trainings first, since measurements
+    wait for them."""
     if preset not in cost.RATES:
-        raise InputError(f"--preset: there is no preset {preset!r}; the presets are {', '.join(cost.RATES)}")
+        raise InputError(
+            f"--preset: there is no preset {preset!r}; the presets are {', '.join(cost.RATES)}"
+        )
     runs = chosen(only)
     trainings = [training(run, preset, Path(folder), seed) for run in runs]
-    return trainings + [measuring(run, task, preset, Path(folder), num) for run in runs for task in tasks(run)]
+    return trainings + [
+        measuring(run, task, preset, Path(folder), num) for run in runs for task in tasks(run)
+    ]
 
 
 def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
     """A run from another seed is as far from the study's own."""
     changes = {**run.changes, **run.by_preset.get(preset, {})}
     changes["seed"] = seed + changes.get("seed", 0)
-    words = ("train", run.experiment, "--preset", preset, *options(changes), "--out", str(folder / "runs" / run.name))
+    words = (
+        "train",
+        run.experiment,
+        "--preset",
+        preset,
+        *options(changes),
+        "--out",
+        str(folder / "runs" / run.name),
+    )
     return Node(f"train {run.name}", words, minutes=cost.run_minutes(run, preset))
 
 
@@ -81,7 +100,14 @@ def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) 
             label.append(f"{task.intervention.radius:g}")
             words += ["--radius", f"{task.intervention.radius:g}"]
     if task.measure == "evaluate":
-        words += ["--num", str(num or run.num), "--max", str(run.max_K), "--tolerance", f"{TOLERANCE:g}"]
+        words += [
+            "--num",
+            str(num or run.num),
+            "--max",
+            str(most_asked(run, preset)),
+            "--tolerance",
+            f"{TOLERANCE:g}",
+        ]
         words += ["--steps", str(steps_of(preset))]
     words += SMOKE.get(task.measure, ()) if preset == "smoke" else ()
     out = folder / "results" / ("-".join(label) + ".jsonl")
@@ -97,17 +123,26 @@ def steps_of(preset: str) -> int:
     return 4 if preset == "smoke" else STEPS
 
 
+def most_asked(run: Run, preset: str) -> int:
+    return min(run.max_K, 4) if preset == "smoke" else run.max_K
+
+
 def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
     config = run.config(preset)
     if task.measure == "evaluate":
-        return cost.evaluation_minutes(config, preset, num, run.max_K, steps_of(preset), task.intervention)
+        return cost.evaluation_minutes(
+            config, preset, num, most_asked(run, preset), steps_of(preset), task.intervention
+        )
     if task.measure == "locality":
         return cost.locality_minutes(config, preset)
     return cost.features_minutes(config, preset, steps_of(preset))
 
 
-def study_rows(preset: str, folder: str | Path, only: Sequence[str], num: int | None = None) -> list[Row]:
-    """The rows of some runs of the study at a preset's scale; what is not done yet is done first."""
+def study_rows(
+    preset: str, folder: str | Path, only: Sequence[str], num: int | None = None
+) -> list[Row]:
+    """The rows of some runs of the study at a preset's scale; what is not done yet is done
+    first."""
     place = Path(folder) / preset
     study = Study(plan(preset, place, only, num), place)
     if failed := study.run():

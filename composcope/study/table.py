@@ -1,10 +1,12 @@
-"""The study as one table: which runs there are, what the paper reports for each, and which comparisons it makes.
+"""The study as one table: which runs there are, what the paper reports for each, and which
+comparisons it makes.
 
     run      = a Config by its experiment and changes, the figure it serves, what is measured on it
-    paper    = the paper's K_max and what it draws at K = 0, by what a model is and what it was trained on
-    effect   = a finding of the paper as a comparison: one measurement of one run is larger than of another
+    paper    = the paper's K_max and what it draws at K = 0, by model and training
+    effect   = a finding as a comparison: a measurement of one run is larger than of another
 
-Plan, report, README and docs read this table. A row is found by its coordinates; names are only ever compared whole.
+Plan, report, README and docs read this table. A row is found by its coordinates; names are only
+ever compared whole.
 """
 
 import math
@@ -17,7 +19,7 @@ from composcope.errors import InputError
 from composcope.results import Row, where
 from composcope.runs.config import Config, configure
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # What the paper counted by eye, eight images a setting.
 
 Version = Literal["v1", "v3"]  # v1 also stands for v2, which has the same numbers
@@ -26,7 +28,8 @@ Kind = tuple[str, str, str]  # conditioner, labels, net
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A number of the paper, or a range of them; `extras`: so many objects beside those that were asked for."""
+    """A number of the paper, or a range of them; `extras`: so many objects beside those that were
+    asked for."""
 
     low: int
     high: int
@@ -60,7 +63,9 @@ COLOR: Kind = ("color", "all", "global")
 RANDOM: Kind = ("grid", "random", "global")
 DROP_ONE: Kind = ("grid", "all_but_one", "global")
 # The paper's exp3 of v1 is exp2l here, as in v3.
-PAPER_K_MAX: dict[tuple[Kind, int], tuple[PaperValue, ...]] = {  # Tables 1 and 2, by the most objects of training
+PAPER_K_MAX: dict[
+    tuple[Kind, int], tuple[PaperValue, ...]
+] = {  # Tables 1 and 2, by the most objects of training
     (EXP1, 1): (v1(1),),
     (EXP1, 2): (v1(5),),
     (EXP1, 3): (v1(9), v3(7)),
@@ -91,7 +96,9 @@ PAPER_K_MAX: dict[tuple[Kind, int], tuple[PaperValue, ...]] = {  # Tables 1 and 
     (DROP_ONE, 5): (v1(9, extras=(0, 1)),),
     (DROP_ONE, 6): (v1(10, extras=(0, 1)),),
 }
-PAPER_NONE_ASKED: dict[tuple[Kind, int], tuple[PaperValue, ...]] = {  # Table 2: objects typically drawn at K = 0
+PAPER_NONE_ASKED: dict[
+    tuple[Kind, int], tuple[PaperValue, ...]
+] = {  # Table 2: objects typically drawn at K = 0
     (EXP1, 1): (v1(0, 1),),
     (EXP1, 2): (v1(0),),
     (EXP1, 3): (v1(0),),
@@ -116,7 +123,8 @@ PAPER_NONE_ASKED: dict[tuple[Kind, int], tuple[PaperValue, ...]] = {  # Table 2:
 
 
 def paper_key(config: Config) -> tuple[Kind, int] | None:
-    """Where a model stands in the paper's tables: scenes from one object on, and patches smaller than the image.
+    """Where a model stands in the paper's tables: scenes from one object on, and patches smaller
+    than the image.
 
     Of patches as wide as the image section E.3 gives no number.
     """
@@ -131,17 +139,18 @@ def covers(config: Config) -> bool:
     return 2 * config.architecture.radius + 1 >= config.architecture.grid_size
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The runs.
 
-MOST_ASKED = {"color": 8}  # the largest K that is asked, by conditioner; of locations the paper has twelve
-LOCATIONS_ASKED = 12
+LOCATIONS_ASKED = 12  # the largest K: the paper has so many test locations
+COLORS_ASKED = 8
 TOLERANCE = 0.1  # of the image's side: the paper's test places are that far apart
 STEPS = 12  # of the sampler: samples do not change from there on (LOG.md)
 IMAGES_EACH = 48  # for each K
 LOCALITY_SAMPLES = 16
 EARLIER = ("early", "middle")
 BOTH = ("evaluate", "locality")
+COLORED = ("evaluate", "features")  # colours have no places
 
 
 @dataclass(frozen=True)
@@ -178,14 +187,18 @@ class Run:
     interventions: tuple[Intervention, ...] = ()
     num: int = IMAGES_EACH
     optional: bool = False  # trained when all others are
-    by_preset: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # more changes, at one preset's scale
+    by_preset: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # more changes, at one preset's scale
 
     def config(self, preset: str = "laptop") -> Config:
-        return configure(self.experiment, preset, {**self.changes, **self.by_preset.get(preset, {})})
+        return configure(
+            self.experiment, preset, {**self.changes, **self.by_preset.get(preset, {})}
+        )
 
     @property
     def max_K(self) -> int:
-        return MOST_ASKED.get(self.config().conditioner, LOCATIONS_ASKED)
+        return COLORS_ASKED if self.config().conditioner == "color" else LOCATIONS_ASKED
 
     @property
     def paper_k_max(self) -> tuple[PaperValue, ...]:
@@ -202,16 +215,19 @@ def objects(fewest: int, most: int) -> dict[str, Any]:
     return {"objects": (fewest, most)}
 
 
-# Patches of 17 of 16 cells, the paper's control, take 144 GFLOP for one evaluation of the denoiser at 64x64: eleven
-# hours for one curve on one core. The laptop has 9 of 8 cells, and the network of exp2 on them.
+# Patches of 17 of 16 cells, the paper's control, take 144 GFLOP for one evaluation of the denoiser
+# at 64x64: eleven hours for one curve on one core. The laptop has 9 of 8 cells, and the network of
+# exp2 on them.
 WIDE: dict[str, Mapping[str, Any]] = {
     "smoke": {"radius": 2},
     "laptop": {"grid_size": 8, "radius": 4, "mult": (1, 1), "blocks": 1, "attention": (9,)},
 }
 # fmt: off
 RUNS = (
-    Run("exp1",       "exp1",  "Fig. 1, 2, 8, 10; Tables 1, 2", snapshots=EARLIER, ways=("random",)),
-    Run("exp2",       "exp2",  "Fig. 1, 2, 10; Tables 1, 2", snapshots=EARLIER, interventions=INTERVENTIONS),
+    Run("exp1",       "exp1",  "Fig. 1, 2, 8, 10; Tables 1, 2", snapshots=EARLIER,
+        ways=("random",)),
+    Run("exp2",       "exp2",  "Fig. 1, 2, 10; Tables 1, 2", snapshots=EARLIER,
+        interventions=INTERVENTIONS),
     Run("exp3",       "exp3",  "Fig. 1, 2; Table 1 (v3)", snapshots=EARLIER),
     Run("exp3s",      "exp3s", "not in the paper: the list with one map for all slots"),
     Run("random",     "exp1",  "Table 2, random number of labels", {"labels": "random"}),
@@ -221,21 +237,27 @@ RUNS = (
     Run("exp3-seed1", "exp3",  "the same from another seed", {"seed": 1}),
     Run("exp2l",      "exp2l", "Fig. 1, 2, 10; Table 1", snapshots=EARLIER),
     Run("exp3l",      "exp3l", "Table 1 (v3)"),
-    Run("exp2l-wide", "exp2l", "E.3, patches as wide as the image", {"radius": 8}, num=16, by_preset=WIDE),
+    Run("exp2l-wide", "exp2l", "E.3, patches as wide as the image", {"radius": 8},
+        num=16, by_preset=WIDE),
     Run("exp1-one",   "exp1",  "Fig. 4; Table 1, one object", objects(1, 1)),
     Run("exp2l-one",  "exp2l", "Fig. 4; Table 1, one object", objects(1, 1)),
     Run("exp1-five",  "exp1",  "Fig. 8; Table 1, 1-5 objects", objects(1, 5)),
-    Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=("evaluate", "features")),
+    Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=COLORED),
     Run("exp1-two",   "exp1",  "Fig. 8; Table 1, 1-2 objects", objects(1, 2), optional=True),
     Run("exp1-four",  "exp1",  "Fig. 8; Table 1, 1-4 objects", objects(1, 4), optional=True),
     Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6), optional=True),
-    Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=("evaluate", "features"),
+    Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=COLORED,
         optional=True),
 )
 # fmt: on
 BY_NAME = {run.name: run for run in RUNS}
 
-LABELS = {"all": "all labels", "one": "one label", "random": "a random number of labels", "all_but_one": "all but one"}
+LABELS = {
+    "all": "all labels",
+    "one": "one label",
+    "random": "a random number of labels",
+    "all_but_one": "all but one",
+}
 
 
 def chosen(names: Sequence[str] | None = None) -> tuple[Run, ...]:
@@ -244,7 +266,9 @@ def chosen(names: Sequence[str] | None = None) -> tuple[Run, ...]:
         return tuple(run for run in RUNS if not run.optional)
     for name in names:
         if name not in BY_NAME:
-            raise InputError(f"--only: there is no run {name!r} in the study; the runs are {', '.join(BY_NAME)}")
+            raise InputError(
+                f"--only: there is no run {name!r} in the study; the runs are {', '.join(BY_NAME)}"
+            )
     return tuple(BY_NAME[name] for name in names)
 
 
@@ -258,13 +282,14 @@ def trained_on(config: Config) -> str:
     return ", ".join(parts)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 # The effects.
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Rows by what they measure; where several rows have it, such as one a pixel, their mean is taken."""
+    """Rows by what they measure; where several rows have it, such as one a pixel, their mean is
+    taken."""
 
     words: str
     what: str
@@ -275,7 +300,9 @@ K_MAX = Measurement("K_max, the paper's rule", "length/k_max", {"rule": "paper"}
 FILLED_6 = Measurement("places filled of 6 asked", "length/found", {"K": 6})
 FILLED_9 = Measurement("places filled of 9 asked", "length/found", {"K": 9})
 CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
-SQUARE = Measurement("pixels across that a pixel looks at", "locality/square", {"states": "trajectory"})
+SQUARE = Measurement(
+    "pixels across that a pixel looks at", "locality/square", {"states": "trajectory"}
+)
 LENGTH = (K_MAX, FILLED_6, FILLED_9)
 
 
@@ -296,14 +323,19 @@ LOW_NOISE = Band(" at low noise", 0.0, 0.3)
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: a run, what was done to it at sampling time, and the noise levels looked at."""
+    """One side of a comparison: a run, what was done to it at sampling time, and the noise levels
+    looked at."""
 
     run: str
     intervention: Intervention | None = None
     sigmas: Band = ALL_NOISE
 
     def __str__(self) -> str:
-        means = "" if self.intervention is None else f" with the intervention {self.intervention.name!r}"
+        means = (
+            ""
+            if self.intervention is None
+            else f" with the intervention {self.intervention.name!r}"
+        )
         return f"{self.run}{means}{self.sigmas.words}"
 
 
@@ -318,88 +350,99 @@ class Effect:
     measurement: Measurement = K_MAX
 
 
-def each(where: str, says: str, above: Side | str, below: Side | str, by: Sequence[Measurement]) -> list[Effect]:
+def each(
+    where: str, says: str, above: Side | str, below: Side | str, by: Sequence[Measurement]
+) -> list[Effect]:
     """The same finding by several measurements."""
     first, second = (Side(side) if isinstance(side, str) else side for side in (above, below))
     return [Effect(where, says, first, second, measurement) for measurement in by]
 
 
-MACHINES = ("local one-label machine", "ideal one-label machine")  # of experiments/score_machines
-BY_PLACE = (CONDITIONAL,)
+MACHINES = ("local one-label machine", "ideal one-label machine")  # experiments/score_machines
+MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
+MIDDLE_2 = Side("exp2", sigmas=MIDDLE_NOISE)
+# fmt: off
 EFFECTS = (
     # Length generalization.
-    *each("Fig. 1", "A grid of all locations composes further than one with a single label", "exp1", "exp2", LENGTH),
+    *each("Fig. 1", "A grid of all locations composes further than one with a single label",
+          "exp1", "exp2", LENGTH),
     *each("Fig. 1", "The same from another seed", "exp1-seed1", "exp2-seed1", LENGTH),
-    *each("Fig. 1 (v3)", "A grid composes further than a list of locations", "exp1", "exp3", LENGTH),
+    *each("Fig. 1 (v3)", "A grid composes further than a list of locations",
+          "exp1", "exp3", LENGTH),
     *each("Fig. 1 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1", LENGTH),
-    *each("ours", "A list whose slots share one map composes further than a list", "exp3s", "exp3", LENGTH),
-    *each("Fig. 1", "A patch-local network composes where the global one did not", "exp2l", "exp2", LENGTH),
+    *each("ours", "A list whose slots share one map composes further than a list",
+          "exp3s", "exp3", LENGTH),
+    *each("Fig. 1", "A patch-local network composes where the global one did not",
+          "exp2l", "exp2", LENGTH),
     *each("Table 1 (v3)", "The same with a list of locations", "exp3l", "exp3", LENGTH),
-    *each("Fig. 4", "Trained on single objects, the patch-local network draws more", "exp2l-one", "exp1-one", LENGTH),
-    *each("Fig. 8", "Trained on up to five objects a model goes further than on three", "exp1-five", "exp1", LENGTH),
+    *each("Fig. 4", "Trained on single objects, the patch-local network draws more",
+          "exp2l-one", "exp1-one", LENGTH),
+    *each("Fig. 8", "Trained on up to five objects a model goes further than on three",
+          "exp1-five", "exp1", LENGTH),
     *each("E.3", "Patches as wide as the image fail again", "exp2l", "exp2l-wide", LENGTH),
     *each("E.3", "The same without training", *MACHINES, LENGTH),
-    *each("Table 2", "All labels go further than a random number of them", "exp1", "random", LENGTH),
-    *each("Table 2", "A random number of labels goes further than all but one", "random", "drop-one", LENGTH),
+    *each("Table 2", "All labels go further than a random number of them",
+          "exp1", "random", LENGTH),
+    *each("Table 2", "A random number of labels goes further than all but one",
+          "random", "drop-one", LENGTH),
     *each("Table 2", "All but one label go further than a single one", "drop-one", "exp2", LENGTH),
-    *each("ours", "Local conditions at sampling time mend a model", Side("exp2", LOCAL), "exp2", LENGTH),
+    *each("ours", "Local conditions at sampling time mend a model",
+          Side("exp2", LOCAL), "exp2", LENGTH),
     # Locality of conditions.
-    *each("Fig. 2, 10", "The model that composes is conditionally local", "exp1", "exp2", BY_PLACE),
-    *each("Fig. 2, 10", "The same from another seed", "exp1-seed1", "exp2-seed1", BY_PLACE),
-    *each("Fig. 2 (v3)", "The list model lacks that locality", "exp1", "exp3", BY_PLACE),
-    *each("Fig. 2 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1", BY_PLACE),
-    *each("ours", "The list whose slots share one map has it", "exp3s", "exp3", BY_PLACE),
-    *each("Fig. 2", "The patch-local network has it", "exp2l", "exp2", BY_PLACE),
-    *each("Fig. 2", "The patch-local network has more of it than the list model", "exp2l", "exp3", BY_PLACE),
-    # Locality of pixels.
-    *each("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further", "exp3", "exp1", (SQUARE,)),
-    *each(
-        "Fig. 10, 12 (v1)",
-        "Pixels delocalise at middle noise: they look further than at high noise",
-        Side("exp1", sigmas=MIDDLE_NOISE),
-        Side("exp1", sigmas=HIGH_NOISE),
-        (SQUARE,),
-    ),
-    *each(
-        "Fig. 10, 12 (v1)",
-        "Pixels delocalise at middle noise: they look further than at low noise",
-        Side("exp1", sigmas=MIDDLE_NOISE),
-        Side("exp1", sigmas=LOW_NOISE),
-        (SQUARE,),
-    ),
-    *each(
-        "Fig. 10, 12 (v1)",
-        "The same in the model with one label, against high noise",
-        Side("exp2", sigmas=MIDDLE_NOISE),
-        Side("exp2", sigmas=HIGH_NOISE),
-        (SQUARE,),
-    ),
+    *each("Fig. 2, 10", "The model that composes is conditionally local",
+          "exp1", "exp2", (CONDITIONAL,)),
+    *each("Fig. 2, 10", "The same from another seed", "exp1-seed1", "exp2-seed1", (CONDITIONAL,)),
+    *each("Fig. 2 (v3)", "The list model lacks that locality", "exp1", "exp3", (CONDITIONAL,)),
+    *each("Fig. 2 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1", (CONDITIONAL,)),
+    *each("ours", "The list whose slots share one map has it", "exp3s", "exp3", (CONDITIONAL,)),
+    *each("Fig. 2", "The patch-local network has it", "exp2l", "exp2", (CONDITIONAL,)),
+    *each("Fig. 2", "The patch-local network has more of it than the list model",
+          "exp2l", "exp3", (CONDITIONAL,)),
+    # Locality of pixels: two findings that our first runs did not show.
+    *each("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further",
+          "exp3", "exp1", (SQUARE,)),
+    *each("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at high",
+          MIDDLE_1, Side("exp1", sigmas=HIGH_NOISE), (SQUARE,)),
+    *each("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at low",
+          MIDDLE_1, Side("exp1", sigmas=LOW_NOISE), (SQUARE,)),
+    *each("Fig. 10, 12 (v1)", "The same in the model with one label, against high noise",
+          MIDDLE_2, Side("exp2", sigmas=HIGH_NOISE), (SQUARE,)),
 )
+# fmt: on
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An effect beside what was measured. `terms` says whether it is at equal images, network and tolerance."""
+    """An effect beside what was measured. `terms` says whether it is at equal images, network and
+    tolerance."""
 
     effect: Effect
     above: Row | None
     below: Row | None
-    agrees: Literal["apart", "overlap", "no", "not measured"]  # apart: larger, and the intervals do not touch
+    agrees: Literal[
+        "apart", "overlap", "no", "not measured"
+    ]  # apart: larger, and the intervals do not touch
     terms: str
 
 
 def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comparison:
-    """The effect in these rows: of all pairs of rows that have it, the pair that differs least, the newest first."""
-    choices = product(candidates(effect.above, effect, rows), candidates(effect.below, effect, rows))
+    """The effect in these rows: of all pairs of rows that have it, the pair that differs least, the
+    newest first."""
+    choices = product(
+        candidates(effect.above, effect, rows), candidates(effect.below, effect, rows)
+    )
     pairs = sorted(choices, key=newest, reverse=True)
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
     above, below = min(pairs, key=lambda pair: len(differences(*pair)))
-    return Comparison(effect, above, below, agreement(above, below), terms(effect, above, below, preset))
+    return Comparison(
+        effect, above, below, agreement(above, below), terms(effect, above, below, preset)
+    )
 
 
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
-    """The rows of one side, one for each way it was measured: over pixels and noise levels it is their mean."""
+    """The rows of one side, one for each way it was measured: over pixels and noise levels it is
+    their mean."""
     intervention = side.intervention
     wanted = dict(effect.measurement.coordinates)
     wanted |= {"what": effect.measurement.what, "run": side.run, "snapshot": ["final", None]}
@@ -415,10 +458,11 @@ def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
 
 
 def mean_row(rows: Sequence[Row]) -> Row:
-    """One row for many: means of the values and of the ends, at least as wide as the interval of the mean."""
+    """One row for many: means of the values and of the ends, at least as wide as the interval of
+    the mean."""
     if len(rows) == 1:
         return rows[0]
-    means = {}
+    means: dict[str, Any] = {}
     for name in ("value", "low", "high"):
         numbers = [getattr(row, name) for row in rows]
         means[name] = None if None in numbers else sum(numbers) / len(numbers)
@@ -460,7 +504,13 @@ def differences(above: Row, below: Row) -> list[str]:
 def number(value: Any) -> str:
     if value is None:
         return "not known"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else f"{value:.3g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 @dataclass(frozen=True)
@@ -478,8 +528,13 @@ def network(run: str, preset: str) -> Network | None:
     config = BY_NAME[run].config(preset)
     size = config.architecture
     cells = 2 * size.radius + 1
-    sees = "whole images" if config.net == "global" else f"patches of {cells} of {size.grid_size} cells"
-    built = f"{size.blocks} blocks on levels {size.mult} of width {size.width}, attention {size.attention}"
+    sees = (
+        "whole images"
+        if config.net == "global"
+        else f"patches of {cells} of {size.grid_size} cells"
+    )
+    levels = f"levels {size.mult} of width {size.width}"
+    built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
     return Network(sees, built)
 
 

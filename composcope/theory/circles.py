@@ -1,8 +1,10 @@
-"""The diffusion side of SIM: circles of two concepts, colour and size, one combination of which is never trained on.
+"""The diffusion side of SIM: circles of two concepts, colour and size, one combination of which is
+never trained on.
 
-    concepts (blue?, small?):  trained on 00, 01, 10;  asked for 11          condition: diameter and R, G, B
+    concepts (blue?, small?): trained on 00, 01, 10; asked for 11     condition: diameter, R, G, B
 
-Read out exactly, not by a trained classifier: the area and the mean colour of what stands out from the background.
+Read out exactly, not by a trained classifier: the area and the mean colour of what stands out from
+the background.
 """
 
 import tempfile
@@ -39,7 +41,8 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class Circles:
-    """Background 0; circles of brightness 1, `contrast` apart in red and blue: the strength of the colour concept."""
+    """Background 0; circles of brightness 1, `contrast` apart in red and blue: the strength of the
+    colour concept."""
 
     contrast: float = 0.5
     side: int = 32
@@ -52,22 +55,32 @@ class Circles:
         diameter = DIAMETERS[0] + (DIAMETERS[1] - DIAMETERS[0]) * small
         return torch.stack([diameter, 1 + tint, torch.ones_like(tint), 1 - tint], 1)
 
-    def draw(self, cond: Float[Tensor, "n 4"], centres: Float[Tensor, "n 2"]) -> Float[Tensor, "n 3 side side"]:
+    def draw(
+        self, cond: Float[Tensor, "n 4"], centres: Float[Tensor, "n 2"]
+    ) -> Float[Tensor, "n 3 side side"]:
         axis = (torch.arange(self.side) + 0.5) / self.side
-        far = (axis[:, None] - centres[:, 1, None, None]) ** 2 + (axis - centres[:, 0, None, None]) ** 2
+        far = (axis[:, None] - centres[:, 1, None, None]) ** 2 + (
+            axis - centres[:, 0, None, None]
+        ) ** 2
         return (far.sqrt() < cond[:, 0, None, None] / 2)[:, None] * cond[:, 1:, None, None]
 
     def examples(self, start: int, count: int) -> Examples:
-        """Training images start, start + 1, ..: combinations in turn, centres from each image's own generator."""
+        """Training images start, start + 1, ..: combinations in turn, centres from each image's own
+        generator."""
         concepts = torch.tensor([TRAINED[i % len(TRAINED)] for i in range(start, start + count)])
-        shifts = [torch.rand(2, generator=generator(self.seed, i)) - 0.5 for i in range(start, start + count)]
+        shifts = [
+            torch.rand(2, generator=generator(self.seed, i)) - 0.5
+            for i in range(start, start + count)
+        ]
         cond = self.cond(concepts)
         return Examples(self.draw(cond, 0.5 + 0.2 * torch.stack(shifts)), cond)
 
     def signal(self, concept: str) -> float:
-        """Its contrast: the mean squared difference of two images that differ in this concept alone.
+        """Its contrast: the mean squared difference of two images that differ in this concept
+        alone.
 
-        Of the trained combinations: red big against blue big, and against red small. It is what a_k is to SIM.
+        Of the trained combinations: red big against blue big, and against red small. It is what a_k
+        is to SIM.
         """
         other = {"colour": (1, 0), "size": (0, 1)}[concept]
         one, two = self.draw(self.cond(torch.tensor([(0, 0), other])), torch.full((2, 2), 0.5))
@@ -79,9 +92,13 @@ class Circles:
         area = there.sum((1, 2)) / self.side**2
         redness = ((images[:, 0] - images[:, 2]) * there).sum((1, 2))
         between = torch.pi / 4 * DIAMETERS[0] * DIAMETERS[1]  # geometric mean of the two areas
-        return torch.stack([(redness < 0).long(), (area < between).long()], 1).masked_fill((area == 0)[:, None], -1)
+        return torch.stack([(redness < 0).long(), (area < between).long()], 1).masked_fill(
+            (area == 0)[:, None], -1
+        )
 
-    def right(self, denoiser: Denoiser, asked: tuple[int, int], num: int, steps: int = 12) -> Int[Tensor, "num 2"]:
+    def right(
+        self, denoiser: Denoiser, asked: tuple[int, int], num: int, steps: int = 12
+    ) -> Int[Tensor, "num 2"]:
         """For each of `num` draws of one combination: is its colour right, is its size right?"""
         concepts = torch.tensor([asked] * num)
         shape = (3, self.side, self.side)
@@ -90,9 +107,14 @@ class Circles:
 
 
 def circles(
-    contrast: float = 0.5, images: int = 16_000, seed: int = 0, keep: Path | None = None, draws: int = DRAWS
+    contrast: float = 0.5,
+    images: int = 16_000,
+    seed: int = 0,
+    keep: Path | None = None,
+    draws: int = DRAWS,
 ) -> list[Row]:
-    """Train on circles; the accuracy of each concept in each combination, sixteen times along the training.
+    """Train on circles; the accuracy of each concept in each combination, sixteen times along the
+    training.
 
     `keep`: the folder of the run, which goes on where it was stopped; without one it is made anew.
     """
@@ -102,11 +124,21 @@ def circles(
     data = Circles(contrast, seed=seed)
     out = keep / "accuracy.jsonl"
     torch.manual_seed(seed)
-    net = UNet(data.side, features=4, model_channels=32, channel_mult=(1, 2), num_blocks=1, attn_resolutions=(), fold=2)
+    net = UNet(
+        data.side,
+        features=4,
+        model_channels=32,
+        channel_mult=(1, 2),
+        num_blocks=1,
+        attn_resolutions=(),
+        fold=2,
+    )
     model = Precond(net, UncertaintyHead(), sigma_data=data.examples(0, 96).x0.std().item())
     steps = -(-images // BATCH)
     every = max(1, steps // MOMENTS)
-    recipe = Recipe(images=images, batch=BATCH, sheet_every=every, average_every=steps + 1, seed=seed)
+    recipe = Recipe(
+        images=images, batch=BATCH, sheet_every=every, average_every=steps + 1, seed=seed
+    )
 
     def draw(step: int, weights: Weights) -> None:
         def denoiser(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
@@ -115,7 +147,16 @@ def circles(
         add_rows(out, accuracies(data, denoiser, step, draws))
 
     with locked(keep):
-        train(model, Loss(model), data.examples, recipe, keep, renormalize, lambda name, weights: None, draw)
+        train(
+            model,
+            Loss(model),
+            data.examples,
+            recipe,
+            keep,
+            renormalize,
+            lambda name, weights: None,
+            draw,
+        )
     return read_rows(out)
 
 
@@ -165,16 +206,19 @@ class Curve:
         return False
 
 
-def curve(rows: Sequence[Row], contrast: float, seed: int | None, concept: str, condition: str) -> Curve:
+def curve(
+    rows: Sequence[Row], contrast: float, seed: int | None, concept: str, condition: str
+) -> Curve:
     found = where(rows, contrast=contrast, seed=seed, concept=concept, condition=condition)
     return Curve(sorted(found, key=lambda row: row.step or 0))
 
 
 def circle_claims(rows: Sequence[Row]) -> list[Row]:
-    """Which concept comes first, whether more contrast brings it forward, and whether accuracy ever falls.
+    """Which concept comes first, whether more contrast brings it forward, and whether accuracy ever
+    falls.
 
-    The order is judged where both concepts are seen in training (their mean over the three trained combinations),
-    the fall on the combination that is not.
+    The order is judged where both concepts are seen in training (their mean over the three trained
+    combinations), the fall on the combination that is not.
     """
     accuracy = where(rows, what="circles/accuracy")
     contrasts = sorted({row.contrast for row in accuracy if row.contrast is not None})
@@ -182,7 +226,11 @@ def circle_claims(rows: Sequence[Row]) -> list[Row]:
     unseen = CALLED[HELD_OUT]
 
     def progress(contrast: float, seed: int, concept: str) -> float:
-        return float(np.mean([curve(accuracy, contrast, seed, concept, CALLED[asked]).mean for asked in TRAINED]))
+        return float(
+            np.mean(
+                [curve(accuracy, contrast, seed, concept, CALLED[asked]).mean for asked in TRAINED]
+            )
+        )
 
     first = []
     for contrast in contrasts:
@@ -204,8 +252,10 @@ def circle_claims(rows: Sequence[Row]) -> list[Row]:
     if first:
         says = "the concept with more contrast is learned first (share of trainings)"
         claims.append(Claim("circles/order", says, 1.0, mean(np.array(first))))
-        says = "accuracy on the unseen combination is not monotone (share of curves; the paper shows some)"
-        claims.append(Claim("circles/not_monotone", says, 1 / len(falls), mean(np.array(falls)), 0.0, ">="))
+        says = "accuracy on the unseen combination is not monotone (share of curves)"
+        claims.append(
+            Claim("circles/not_monotone", says, 1 / len(falls), mean(np.array(falls)), 0.0, ">=")
+        )
     if earlier:
         says = "more contrast between colours brings colour forward (share of pairs of trainings)"
         claims.append(Claim("circles/contrast", says, 1.0, mean(np.array(earlier))))

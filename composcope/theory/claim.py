@@ -1,6 +1,7 @@
 """What a claim is: measured on an exact toy, compared with what was predicted for it.
 
-    claim | predicted | measured | holds        holds: measured =, <= or >= predicted, within a tolerance set beforehand
+    claim | predicted | measured | holds
+    holds: measured =, <= or >= predicted, within a tolerance set beforehand
 
 A toy measures claims that belong together and keeps the curves its figure is drawn from.
 """
@@ -35,7 +36,8 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Equality asks whether the interval reaches what was predicted; the inequalities judge the value itself."""
+        """Equality asks whether the interval reaches what was predicted; the inequalities judge the
+        value itself."""
         value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
         slack = self.tolerance + (ROUND_OFF if low is not None else 0.0)
         if self.rule == "=":
@@ -69,7 +71,9 @@ class Toy:
     def save(self, path: Path) -> None:
         """The curves, in single precision."""
         arrays = {name: np.asarray(values) for name, values in self.curves.items()}
-        small = {name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in arrays.items()}
+        small = {
+            name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in arrays.items()
+        }
         write_arrays(path, {"claims": [claim.name for claim in self.claims]}, small)
 
 
@@ -78,6 +82,8 @@ def frequency(name: str, says: str, predicted: float, hits: Tensor, rule: Rule =
     return Claim(name, says, predicted, mean(hits.bool().numpy()), 0.0, rule)
 
 
-def average(name: str, says: str, predicted: float, values: Tensor, tolerance: float, rule: Rule = "=") -> Claim:
+def average(
+    name: str, says: str, predicted: float, values: Tensor, tolerance: float, rule: Rule = "="
+) -> Claim:
     """A mean over samples with its bootstrap interval."""
     return Claim(name, says, predicted, mean(values.double().numpy()), tolerance, rule)

@@ -1,4 +1,5 @@
-"""The claims of the paper as numbers: each is measured on an exact toy and compared with what was predicted for it."""
+"""The claims of the paper as numbers: each is measured on an exact toy and compared with what was
+predicted for it."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -41,7 +42,9 @@ from composcope.theory.score_machine import score_machine
 
 
 def points(n: int, sigma: float, count: int = 20) -> Tensor:
-    return (1 + sigma) * torch.randn(count, n, generator=torch.Generator().manual_seed(n), dtype=torch.float64)
+    return (1 + sigma) * torch.randn(
+        count, n, generator=torch.Generator().manual_seed(n), dtype=torch.float64
+    )
 
 
 def lcs_gap(p: Conditional, sigma: float, J: Asked) -> float:
@@ -51,17 +54,35 @@ def lcs_gap(p: Conditional, sigma: float, J: Asked) -> float:
 
 def lemma_1() -> Toy:
     sigmas, sets = (0.0, 0.2, 1.0, 10.0), all_subsets(3)
-    exact = max(lcs_gap(random_composition(seed), s, J) for seed in range(10) for s in sigmas for J in sets)
+    exact = max(
+        lcs_gap(random_composition(seed), s, J) for seed in range(10) for s in sigmas for J in sets
+    )
     loose = [random_composition(seed, factorised=False) for seed in range(10)]
     printed = max(lcs_gap(p, s, J) for p in loose for s in sigmas for J in sets)
     rhos = [0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9]
     shown = [0.0, 1.0, 3.0]
-    gaps = [[lcs_gap(correlated_background(rho), sigma, NOTHING) for rho in rhos] for sigma in shown]
+    gaps = [
+        [lcs_gap(correlated_background(rho), sigma, NOTHING) for rho in rhos] for sigma in shown
+    ]
     return Toy(
         [
-            Claim("lemma1/cpc_to_lcs", "Lemma 1: the LCS is the score of a CPC, p(.|0) factorised", 0, exact, 1e-10),
-            Claim("lemma1/lcs_to_cpc", "converse: an LCS integrates to a CPC", 0, converse_gap(), 1e-9),
-            Claim("lemma1/as_printed", "Lemma 1 for every CPC of Definition 2, as printed", 0, printed, 1e-10),
+            Claim(
+                "lemma1/cpc_to_lcs",
+                "Lemma 1: the LCS is the score of a CPC, p(.|0) factorised",
+                0,
+                exact,
+                1e-10,
+            ),
+            Claim(
+                "lemma1/lcs_to_cpc", "converse: an LCS integrates to a CPC", 0, converse_gap(), 1e-9
+            ),
+            Claim(
+                "lemma1/as_printed",
+                "Lemma 1 for every CPC of Definition 2, as printed",
+                0,
+                printed,
+                1e-10,
+            ),
         ],
         {"rho": rhos, "sigma": shown, "gap": gaps},
     )
@@ -75,11 +96,16 @@ def correlated_background(rho: float) -> Composition:
 
 
 def converse_gap() -> float:
-    """Of a conditional that is no CPC: its LCS against the gradient of the product of what the LCS reads."""
+    """Of a conditional that is no CPC: its LCS against the gradient of the product of what the LCS
+    reads."""
     p, gaps = Coupled(0.8), []
     for sigma, J in product((0.0, 0.5, 3.0), all_subsets(3)):
         x, phat = points(p.n, sigma), induced(p, J)
-        gap = phat.log_density(x, sigma) - phat.log_density(0 * x, sigma) - line_integral(p, x, sigma, J)
+        gap = (
+            phat.log_density(x, sigma)
+            - phat.log_density(0 * x, sigma)
+            - line_integral(p, x, sigma, J)
+        )
         gaps.append(gap.abs().max().item())
     return max(gaps)
 
@@ -89,7 +115,9 @@ def length() -> Toy:
     truth, each = objects(side=3), 20
     order = torch.rand(40, 9, generator=torch.Generator().manual_seed(0)).argsort(1).argsort(1)
     cond = (order < torch.arange(40)[:, None] // 4).float().repeat_interleave(each // 4, 0)
-    drawn = sample(local(learn_from_pairs(truth)), range(len(cond)), (1, 6, 6), cond, noise_levels(12)).flatten(1)
+    drawn = sample(
+        local(learn_from_pairs(truth)), range(len(cond)), (1, 6, 6), cond, noise_levels(12)
+    ).flatten(1)
     there = torch.stack([drawn[:, list(block)].mean(1).abs() > 0.5 for block in truth.blocks], 1)
     right = (there == cond.bool()).all(1)
     says = "K = 0..9 objects at the places asked for, after pairs only"
@@ -108,17 +136,54 @@ def relaxation() -> Toy:
         ratios += [(value + 3 * error) / bound(of, K) for K, (value, error) in values.items()]
         curve.append((*values[J], bound(of, J)))
     against_epsilon, against_noise = curve[: len(epsilons)], curve[len(epsilons) :]
-    slope = math.log10(against_epsilon[2][0] / against_epsilon[0][0])  # epsilon grows tenfold between them
+    slope = math.log10(
+        against_epsilon[2][0] / against_epsilon[0][0]
+    )  # epsilon grows tenfold between them
     far = math.log10(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)) / 2
-    ours, theirs = [[bound(errors(Coupled(0.3), s, swap), J) for s in sigmas] for swap in (False, True)]
+    ours, theirs = [
+        [bound(errors(Coupled(0.3), s, swap), J) for s in sigmas] for swap in (False, True)
+    ]
     return Toy(
         [
-            Claim("lemma2/bound", "Lemma 2: KL(truth || LCS) / bound, largest (+3 std. err.)", 1, max(ratios), 0, "<="),
+            Claim(
+                "lemma2/bound",
+                "Lemma 2: KL(truth || LCS) / bound, largest (+3 std. err.)",
+                1,
+                max(ratios),
+                0,
+                "<=",
+            ),
             Claim("lemma2/order", "our prediction: the KL grows as epsilon^2", 2, slope, 0.1),
-            Claim("definition3/finite", "errors stay finite for correlated Gaussians (growth in y)", 0, far, 0.01),
-            Claim("lemma3/decreasing", "Lemma 3: largest step up of its sup-KL", 0, step_up(theirs), 0, "<="),
-            Claim("lemma3/repaired", "Lemma 3 in Definition 3's order of the KL", 0, step_up(ours), 0, "<="),
-            Claim("lemma3/same_order", "both orders are one quantity (ratio, noise 0)", 1, theirs[0] / ours[0], 0.01),
+            Claim(
+                "definition3/finite",
+                "errors stay finite for correlated Gaussians (growth in y)",
+                0,
+                far,
+                0.01,
+            ),
+            Claim(
+                "lemma3/decreasing",
+                "Lemma 3: largest step up of its sup-KL",
+                0,
+                step_up(theirs),
+                0,
+                "<=",
+            ),
+            Claim(
+                "lemma3/repaired",
+                "Lemma 3 in Definition 3's order of the KL",
+                0,
+                step_up(ours),
+                0,
+                "<=",
+            ),
+            Claim(
+                "lemma3/same_order",
+                "both orders are one quantity (ratio, noise 0)",
+                1,
+                theirs[0] / ours[0],
+                0.01,
+            ),
             claim_1(),
         ],
         {
@@ -142,7 +207,13 @@ def claim_1() -> Claim:
     for t in (0.2, 0.5, 1.0, 2.0, 5.0):
         difference = (kl_line(p, q, t * 1.0001) - kl_line(p, q, t * 0.9999)) / (0.0002 * t)
         gaps.append(abs(kl_slope(p, q, t) / difference - 1))
-    return Claim("claim1/derivative", "Claim 1: formula against finite differences (relative)", 0, max(gaps), 1e-5)
+    return Claim(
+        "claim1/derivative",
+        "Claim 1: formula against finite differences (relative)",
+        0,
+        max(gaps),
+        1e-5,
+    )
 
 
 def feature_space() -> Toy:
@@ -164,41 +235,105 @@ def feature_space() -> Toy:
     ts = [0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0]
     double = torch.tensor([[2.0]], dtype=torch.float64)
     apart = [kl_gaussian(*orders_of_noising(gaussian([0.0], 1.0), double, t)) for t in ts]
-    tilted = Mixture(torch.ones(1).double(), torch.zeros(1, 7).double(), (A @ A.T + torch.eye(7).double())[None])
+    tilted = Mixture(
+        torch.ones(1).double(), torch.zeros(1, 7).double(), (A @ A.T + torch.eye(7).double())[None]
+    )
     turned = [abs(kl_gaussian(*orders_of_noising(tilted, turn, t))) for t in ts]
     cos = max(cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
     like = Correlated(0.5)
     fooled = lcs_gap(like, 0.4, NOTHING) if cosines(like)[off].abs().max() < 1e-12 else 0.0
     return Toy(
         [
-            Claim("corollary1/f_lcs", "Corollary 1: F-LCS = score of A#p", 0, worst(f_lcs, *maps), 1e-9),
-            Claim("feature/turned", "orthogonal A: pixel score through A^T", 0, worst(through_pixels, "turned"), 1e-9),
-            Claim("feature/sheared", "other A: the same is off by", 0.1, worst(through_pixels, "sheared"), 0, ">="),
-            Claim("feature/commutes", "orthogonal A commutes with noise (KL)", 0, max(turned), 1e-10),
-            Claim("claim2/decreasing", "Claim 2: largest step up of the KL, A(x) = 2x", 0, step_up(apart), 0, "<="),
-            Claim("claim2/limit", "our closed form for A(x) = 2x: KL at t = 50", 0.318, apart[-1], 5e-4),
+            Claim(
+                "corollary1/f_lcs",
+                "Corollary 1: F-LCS = score of A#p",
+                0,
+                worst(f_lcs, *maps),
+                1e-9,
+            ),
+            Claim(
+                "feature/turned",
+                "orthogonal A: pixel score through A^T",
+                0,
+                worst(through_pixels, "turned"),
+                1e-9,
+            ),
+            Claim(
+                "feature/sheared",
+                "other A: the same is off by",
+                0.1,
+                worst(through_pixels, "sheared"),
+                0,
+                ">=",
+            ),
+            Claim(
+                "feature/commutes", "orthogonal A commutes with noise (KL)", 0, max(turned), 1e-10
+            ),
+            Claim(
+                "claim2/decreasing",
+                "Claim 2: largest step up of the KL, A(x) = 2x",
+                0,
+                step_up(apart),
+                0,
+                "<=",
+            ),
+            Claim(
+                "claim2/limit",
+                "our closed form for A(x) = 2x: KL at t = 50",
+                0.318,
+                apart[-1],
+                5e-4,
+            ),
             *section_d(A, turn),
-            Claim("equation3/necessary", "CPC: largest |cosine| between mu_i - mu_b", 0, cos, 1e-10),
-            Claim("equation3/not_sufficient", "cosines 0, not a CPC: LCS is off by", 0.1, fooled, 0, ">="),
+            Claim(
+                "equation3/necessary", "CPC: largest |cosine| between mu_i - mu_b", 0, cos, 1e-10
+            ),
+            Claim(
+                "equation3/not_sufficient",
+                "cosines 0, not a CPC: LCS is off by",
+                0.1,
+                fooled,
+                0,
+                ">=",
+            ),
         ],
         {"t": ts, "doubled": apart, "turned": turned},
     )
 
 
 def section_d(A: Tensor, turn: Tensor) -> list[Claim]:
-    """Sampling p with the score of A # p: through A^t at every noise level, and with A itself in its place."""
+    """Sampling p with the score of A # p: through A^t at every noise level, and with A itself in
+    its place."""
     base = gaussian_composition()
     J, T = frozenset({0, 2}), 10.0
     sheared, turned = FeatureComposition(base, A), FeatureComposition(base, turn)
-    moved = max((time_map(turned.given(J), turn, t) - turn).abs().max().item() for t in (0.1, 1.0, 10.0))
+    moved = max(
+        (time_map(turned.given(J), turn, t) - turn).abs().max().item() for t in (0.1, 1.0, 10.0)
+    )
     x = sheared.given(J).sample(20, seed=0, sigma=T)
     exact = flow(sheared.given(J), x, T, 0.0)
     levels = noise_levels(128, sigma_max=T).double()
-    gaps = [(sample_through_features(sheared, x, levels, J, fixed) - exact).abs().max() for fixed in (False, True)]
+    gaps = [
+        (sample_through_features(sheared, x, levels, J, fixed) - exact).abs().max()
+        for fixed in (False, True)
+    ]
     return [
         Claim("sectionD/orthogonal", "orthogonal A: A^t = A", 0, moved, 1e-9),
-        Claim("sectionD/sampler", "sampling through A^t ends where p's own flow does", 0, gaps[0].item(), 0.02),
-        Claim("sectionD/fixed", "the same with A at every noise level is off by", 0.1, gaps[1].item(), 0, ">="),
+        Claim(
+            "sectionD/sampler",
+            "sampling through A^t ends where p's own flow does",
+            0,
+            gaps[0].item(),
+            0.02,
+        ),
+        Claim(
+            "sectionD/fixed",
+            "the same with A at every noise level is off by",
+            0.1,
+            gaps[1].item(),
+            0,
+            ">=",
+        ),
     ]
 
 
@@ -210,10 +345,12 @@ def gaussian_composition() -> Composition:
 
 
 def projective() -> Toy:
-    """Explicit composition of four of eight one-object scores (Bradley et al. 2025; their Fig. 12 is such a toy).
+    """Explicit composition of four of eight one-object scores (Bradley et al. 2025; their Fig. 12
+    is such a toy).
 
-    Backgrounds: nothing at all; Bayes (one object anywhere); clutter (every object or not, independently); a crowd
-    (1 to 5 objects, so that one object's presence says something about the others).
+    Backgrounds: nothing at all; Bayes (one object anywhere); clutter (every object or not,
+    independently); a crowd (1 to 5 objects, so that one object's presence says something about the
+    others).
     """
     asked, width = [0, 2, 4, 6], 0.1
 
@@ -230,17 +367,45 @@ def projective() -> Toy:
         "empty": compose(alone, show([()])),
         "bayes": compose(alone, show(some[1])),
         "clutter": compose([those_with(i, every) for i in asked], show(every)),
-        "crowd": compose([blend([those_with(i, s) for s in crowd]) for i in asked], blend([show(s) for s in crowd])),
+        "crowd": compose(
+            [blend([those_with(i, s) for s in crowd]) for i in asked],
+            blend([show(s) for s in crowd]),
+        ),
     }
     on = {name: x[:, asked].mean(1) for name, x in drawn.items()}
     rest = drawn["empty"][:, 1::2].mean(1)
     return Toy(
         [
-            average("projective/empty", "composed scores, empty background: asked objects at", 1, on["empty"], 0.05),
+            average(
+                "projective/empty",
+                "composed scores, empty background: asked objects at",
+                1,
+                on["empty"],
+                0.05,
+            ),
             average("projective/empty_rest", "the same: objects not asked for at", 0, rest, 0.05),
-            average("projective/bayes", "Bayes background is wrong: asked objects below", 0.75, on["bayes"], 0, "<="),
-            average("projective/clutter", "independent clutter: asked objects at", 1, on["clutter"], 0.05),
-            average("projective/crowd", "1-5 objects as background: asked objects at", 1, on["crowd"], 0.1),
+            average(
+                "projective/bayes",
+                "Bayes background is wrong: asked objects below",
+                0.75,
+                on["bayes"],
+                0,
+                "<=",
+            ),
+            average(
+                "projective/clutter",
+                "independent clutter: asked objects at",
+                1,
+                on["clutter"],
+                0.05,
+            ),
+            average(
+                "projective/crowd",
+                "1-5 objects as background: asked objects at",
+                1,
+                on["crowd"],
+                0.1,
+            ),
         ],
         {name: x.mean(0) for name, x in drawn.items()},
     )
@@ -248,12 +413,14 @@ def projective() -> Toy:
 
 def compose(parts: list[Mixture], background: Mixture) -> Tensor:
     denoiser = ScoreDenoiser(lambda x, sigma, J: projective_score(parts, background, x, sigma))
-    # The tolerances of `projective` were settled while looking at seeds 0 to 99; what is reported are fresh ones.
+    # The tolerances of `projective` were settled while looking at seeds 0 to 99; what is reported
+    # are fresh ones.
     return sample(denoiser, range(100, 200), (1, 1, 8), None, noise_levels(32)).flatten(1)
 
 
 def machines() -> Toy:
-    """Training scenes of one or two blobs, one a cell; asked for 0 to 16. Cells are the blocks of an exact CPC."""
+    """Training scenes of one or two blobs, one a cell; asked for 0 to 16. Cells are the blocks of
+    an exact CPC."""
     grid, count = 4, 400
     generator = torch.Generator().manual_seed(0)
     order = torch.rand(count + 17, grid**2, generator=generator).argsort(1).argsort(1)
@@ -274,9 +441,18 @@ def machines() -> Toy:
     found = {name: (x[:, 0, ::2, ::2] > 0.5).sum((1, 2)) for name, x in drawn.items()}
     return Toy(
         [
-            frequency("machine/local_conditional", "trained on 1-2, draws 0..16 as asked", 1.0, right),
-            Claim("machine/ideal", "global: distance to the nearest training image", 0, copied, 0.02),
-            Claim("machine/ideal_count", "global: most objects ever drawn", 2, float(found["ideal"].max())),
+            frequency(
+                "machine/local_conditional", "trained on 1-2, draws 0..16 as asked", 1.0, right
+            ),
+            Claim(
+                "machine/ideal", "global: distance to the nearest training image", 0, copied, 0.02
+            ),
+            Claim(
+                "machine/ideal_count",
+                "global: most objects ever drawn",
+                2,
+                float(found["ideal"].max()),
+            ),
         ],
         {
             "names": list(drawn),

@@ -1,10 +1,12 @@
-"""Conditional projective composition (CPC) and the local conditional score (LCS), section 3 of the paper.
+"""Conditional projective composition (CPC) and the local conditional score (LCS), section 3 of the
+paper.
 
-    p(x | c_J) = p(x_{M_J^c} | nothing) prod_{j in J} p(x_{M_j} | c_j)            Definition 2, equation 2
-    s(x | c_J)(i) = grad log p^sigma[x_{N_i} | c_{L_i(J)}](i)                     Definition 1, equation 1
+    p(x | c_J) = p(x_{M_J^c} | nothing) prod_{j in J} p(x_{M_j} | c_j)    Definition 2, equation 2
+    s(x | c_J)(i) = grad log p^sigma[x_{N_i} | c_{L_i(J)}](i)             Definition 1, equation 1
 
-Lemma 1 says the second is exactly the score of the first. Its proof silently uses that p(. | nothing) factorises over
-M_b, M_1, M_2, ..; Definition 2 does not ask for that: `Composition` allows any p(. | nothing), and the lemma can fail.
+Lemma 1 says the second is exactly the score of the first. Its proof silently uses that p(. |
+nothing) factorises over M_b, M_1, M_2, ..; Definition 2 does not ask for that: `Composition` allows
+any p(. | nothing), and the lemma can fail.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +30,8 @@ NOTHING: Asked = frozenset()
 
 @runtime_checkable
 class Conditional(Protocol):
-    """A distribution over n pixels for every condition set, and the disjoint blocks its conditions speak of."""
+    """A distribution over n pixels for every condition set, and the disjoint blocks its conditions
+    speak of."""
 
     @property
     def n(self) -> int: ...
@@ -56,7 +59,9 @@ class Composition:
     def given(self, J: Asked) -> Mixture:
         """Equation 2."""
         rest = outside(self.n, [self.blocks[j] for j in J])
-        return independent([(rest, self.empty.marginal(rest)), *((self.blocks[j], self.asked[j]) for j in J)])
+        return independent(
+            [(rest, self.empty.marginal(rest)), *((self.blocks[j], self.asked[j]) for j in J)]
+        )
 
 
 def outside(n: int, blocks: Sequence[Pixels]) -> Pixels:
@@ -69,7 +74,8 @@ def all_subsets(count: int) -> list[Asked]:
 
 
 def subsets(p: Conditional, J: Asked) -> Iterator[tuple[Pixels, Asked]]:
-    """(N_i, L_i(J)) of Lemma 1, once for each block of pixels that share them; the background M_b comes last."""
+    """(N_i, L_i(J)) of Lemma 1, once for each block of pixels that share them; the background M_b
+    comes last."""
     for j, block in enumerate(p.blocks):
         yield block, frozenset({j}) & J
     yield outside(p.n, p.blocks), NOTHING
@@ -81,7 +87,9 @@ def read(p: Conditional, J: Asked) -> tuple[tuple[Pixels, Mixture], ...]:
     return tuple((N, p.given(L).marginal(N)) for N, L in subsets(p, J))
 
 
-def local_score(p: Conditional, x: Float[Tensor, "batch n"], sigma: Noise, J: Asked) -> Float[Tensor, "batch n"]:
+def local_score(
+    p: Conditional, x: Float[Tensor, "batch n"], sigma: Noise, J: Asked
+) -> Float[Tensor, "batch n"]:
     """The LCS of Definition 1 with the subsets of Lemma 1."""
     score = torch.empty_like(x)
     for N, marginal in read(p, J):
@@ -90,12 +98,16 @@ def local_score(p: Conditional, x: Float[Tensor, "batch n"], sigma: Noise, J: As
 
 
 def induced(p: Conditional, J: Asked) -> Mixture:
-    """The distribution whose score the LCS is: the product of the marginals it reads, C*_J[p] of section C."""
+    """The distribution whose score the LCS is: the product of the marginals it reads, C*_J[p] of
+    section C."""
     return independent(read(p, J))
 
 
-def line_integral(p: Conditional, x: Float[Tensor, "batch n"], sigma: float, J: Asked) -> Float[Tensor, " batch"]:
-    """The LCS integrated along the straight way from 0 to x: log phat(x) - log phat(0) if it is a gradient."""
+def line_integral(
+    p: Conditional, x: Float[Tensor, "batch n"], sigma: float, J: Asked
+) -> Float[Tensor, " batch"]:
+    """The LCS integrated along the straight way from 0 to x: log phat(x) - log phat(0) if it is a
+    gradient."""
     at, weight = map(torch.from_numpy, np.polynomial.legendre.leggauss(200))
     points = ((at[:, None, None] + 1) / 2 * x).flatten(0, 1)
     return weight / 2 @ (local_score(p, points, sigma, J).unflatten(0, (len(at), -1)) * x).sum(-1)
@@ -104,20 +116,26 @@ def line_integral(p: Conditional, x: Float[Tensor, "batch n"], sigma: float, J: 
 def projective_score(
     parts: Sequence[Mixture], background: Mixture, x: Float[Tensor, "batch n"], sigma: Noise
 ) -> Float[Tensor, "batch n"]:
-    """The explicit composition of several scores, sum_i s_i - (k - 1) s_b (Bradley et al. 2025, Definition 5.1)."""
+    """The explicit composition of several scores, sum_i s_i - (k - 1) s_b (Bradley et al. 2025,
+    Definition 5.1)."""
     away = torch.stack([part.score(x, sigma) for part in parts]).sum(0)
     return away - (len(parts) - 1) * background.score(x, sigma)
 
 
 @dataclass(frozen=True)
 class ScoreDenoiser:
-    """A score over vectors, score(x, sigma, J), as a Denoiser; the nonzero entries of a row of cond are its J."""
+    """A score over vectors, score(x, sigma, J), as a Denoiser; the nonzero entries of a row of cond
+    are its J."""
 
     score: Callable[[Tensor, Tensor, Asked], Tensor]
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         flat, denoised = x.flatten(1).double(), torch.empty_like(x.flatten(1), dtype=torch.float64)
-        sets = [NOTHING] * len(x) if cond is None else [frozenset(row.nonzero().flatten().tolist()) for row in cond]
+        sets = (
+            [NOTHING] * len(x)
+            if cond is None
+            else [frozenset(row.nonzero().flatten().tolist()) for row in cond]
+        )
         for J in set(sets):
             at = [i for i, of in enumerate(sets) if of == J]
             level = sigma[at].double()
@@ -135,42 +153,68 @@ def local(p: Conditional) -> ScoreDenoiser:
 
 
 def learn_from_pairs(p: Conditional) -> Composition:
-    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block after pairs."""
+    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block
+    after pairs."""
     size = len(p.blocks)
     if size < 3:
-        raise InputError(f"pairs out of {size} blocks leave none that is not asked; take at least 3")
-    asked = tuple(p.given(frozenset({j, (j + 1) % size})).marginal(p.blocks[j]) for j in range(size))
-    away = [p.given(frozenset({(j + 1) % size, (j + 2) % size})).marginal(p.blocks[j]) for j in range(size)]
+        raise InputError(
+            f"pairs out of {size} blocks leave none that is not asked; take at least 3"
+        )
+    asked = tuple(
+        p.given(frozenset({j, (j + 1) % size})).marginal(p.blocks[j]) for j in range(size)
+    )
+    away = [
+        p.given(frozenset({(j + 1) % size, (j + 2) % size})).marginal(p.blocks[j])
+        for j in range(size)
+    ]
     rest = outside(p.n, p.blocks)
     background = (rest, p.given(frozenset({0, 1})).marginal(rest))
-    return Composition(independent([background, *zip(p.blocks, away, strict=True)]), tuple(map(tuple, p.blocks)), asked)
+    return Composition(
+        independent([background, *zip(p.blocks, away, strict=True)]),
+        tuple(map(tuple, p.blocks)),
+        asked,
+    )
 
 
 def objects(side: int, width: float = 0.1) -> Composition:
-    """Images of side x side places of 2 x 2 pixels: an object is bright or dark (+-1), an empty place is 0."""
+    """Images of side x side places of 2 x 2 pixels: an object is bright or dark (+-1), an empty
+    place is 0."""
     places = [(row, col) for row in range(side) for col in range(side)]
-    at = [tuple((2 * r + i) * 2 * side + 2 * c + k for i in (0, 1) for k in (0, 1)) for r, c in places]
+    at = [
+        tuple((2 * r + i) * 2 * side + 2 * c + k for i in (0, 1) for k in (0, 1)) for r, c in places
+    ]
     shown = mixture([[1.0] * 4, [-1.0] * 4], width)
     return Composition(gaussian([0.0] * (4 * side**2), width), tuple(at), (shown,) * len(at))
 
 
-def random_composition(seed: int, factorised: bool = True, pixels: int = 7, count: int = 3) -> Composition:
-    """Random blocks, mixtures and background; `factorised` is the condition Lemma 1 silently uses."""
+def random_composition(
+    seed: int, factorised: bool = True, pixels: int = 7, count: int = 3
+) -> Composition:
+    """Random blocks, mixtures and background; `factorised` is the condition Lemma 1 silently
+    uses."""
     generator = torch.Generator().manual_seed(seed)
     free = torch.randint(-1, count, (pixels - count,), generator=generator)  # -1: background
-    block_of = torch.cat([torch.arange(count), free])[torch.randperm(pixels, generator=generator)].tolist()
+    block_of = torch.cat([torch.arange(count), free])[
+        torch.randperm(pixels, generator=generator)
+    ].tolist()
     blocks = tuple(tuple(i for i in range(pixels) if block_of[i] == j) for j in range(count))
     empty = _random_mixture(pixels, generator)
     if factorised:
         parts = [*blocks, outside(pixels, blocks)]
         empty = independent([(part, _random_mixture(len(part), generator)) for part in parts])
-    return Composition(empty, blocks, tuple(_random_mixture(len(block), generator) for block in blocks))
+    return Composition(
+        empty, blocks, tuple(_random_mixture(len(block), generator) for block in blocks)
+    )
 
 
 def _random_mixture(n: int, generator: torch.Generator) -> Mixture:
     def one() -> Mixture:
         root = torch.randn(n, n, generator=generator, dtype=torch.float64)
         mean = torch.randn(1, n, generator=generator, dtype=torch.float64)
-        return Mixture(torch.ones(1).double(), mean, (root @ root.T / max(n, 1) + 0.1 * torch.eye(n).double())[None])
+        return Mixture(
+            torch.ones(1).double(),
+            mean,
+            (root @ root.T / max(n, 1) + 0.1 * torch.eye(n).double())[None],
+        )
 
     return blend([one(), one()])

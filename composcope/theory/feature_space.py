@@ -1,11 +1,14 @@
-"""Composition in a feature space z = A x, section 3.2 and D of the paper, for invertible linear maps A.
+"""Composition in a feature space z = A x, section 3.2 and D of the paper, for invertible linear
+maps A.
 
-    p is an F-CPC under A  if  A # p  is a CPC (Definition 4); its score in z is then an LCS (Corollary 1).
+    p is an F-CPC under A  if  A # p  is a CPC (Definition 4)
+    its score in z is then an LCS (Corollary 1)
 
-    N_t[p] --A^t--> N_t[A#p] --s_A--> N_{t-1}[A#p] --(A^{t-1})^{-1}--> N_{t-1}[p] --> ...    sampling, section D
+    N_t[p] --A^t--> N_t[A#p] --s_A--> N_{t-1}[A#p] --(A^{t-1})^{-1}--> N_{t-1}[p] --> ...
+                                                                          sampling, section D
 
-Noise is added in pixels. (A # p)^t = A # (p^t) only for orthogonal A, and the distance between the two does not
-decrease with noise as Claim 2 says: it is 0 at t = 0.
+Noise is added in pixels. (A # p)^t = A # (p^t) only for orthogonal A, and the distance between the
+two does not decrease with noise as Claim 2 says: it is 0 at t = 0.
 """
 
 from dataclasses import dataclass
@@ -48,8 +51,11 @@ class FeatureComposition:
         return self.features.given(J).pushforward(torch.linalg.inv(self.A))
 
 
-def pixel_score(p: FeatureComposition, x: Float[Tensor, "batch n"], sigma: float, J: Asked) -> Float[Tensor, "batch n"]:
-    """The F-LCS at z = A x brought back to pixels, A^T s_A (chain rule): the score of p^t if A commutes with noise."""
+def pixel_score(
+    p: FeatureComposition, x: Float[Tensor, "batch n"], sigma: float, J: Asked
+) -> Float[Tensor, "batch n"]:
+    """The F-LCS at z = A x brought back to pixels, A^T s_A (chain rule): the score of p^t if A
+    commutes with noise."""
     return local_score(p.features, x @ p.A.T, sigma, J) @ p.A
 
 
@@ -67,17 +73,21 @@ def power(S: Float[Tensor, "n n"], exponent: float) -> Float[Tensor, "n n"]:
 def one_gaussian(p: Mixture) -> tuple[Float[Tensor, " n"], Float[Tensor, "n n"]]:
     """Its mean and covariance S."""
     if len(p.weights) > 1:
-        raise InputError(f"A^t has a closed form for one Gaussian, not for a mixture of {len(p.weights)}")
+        raise InputError(
+            f"A^t has a closed form for one Gaussian, not for a mixture of {len(p.weights)}"
+        )
     return p.means[0], p.covs[0]
 
 
 def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n n"]:
-    """A^t of section D, A^t # N_t[p] = N_t[A # p], for p = N(mu, S); it takes x to A mu + A^t (x - mu).
+    """A^t of section D, A^t # N_t[p] = N_t[A # p], for p = N(mu, S); it takes x to A mu + A^t (x -
+    mu).
 
-        A^t = (A S A^T + t^2)^{1/2} R (S + t^2)^{-1/2},      R = (A S A^T)^{-1/2} A S^{1/2}, which is orthogonal
+        A^t = (A S A^T + t^2)^{1/2} R (S + t^2)^{-1/2}
+        R = (A S A^T)^{-1/2} A S^{1/2}, which is orthogonal
 
-    Ours: the definition leaves a rotation open, and R is the one with A^0 = A. It depends on p through S; for
-    orthogonal A it is A at every t; as t grows it becomes R, whatever A stretches.
+    Ours: the definition leaves a rotation open, and R is the one with A^0 = A. It depends on p
+    through S; for orthogonal A it is A at every t; as t grows it becomes R, whatever A stretches.
     """
     _, S = one_gaussian(p)
     eye = torch.eye(len(S), dtype=S.dtype)
@@ -86,19 +96,28 @@ def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n 
     return power(pushed + t**2 * eye, 0.5) @ R @ power(S + t**2 * eye, -0.5)
 
 
-def flow(p: Mixture, x: Float[Tensor, "batch n"], t: float, lower: float) -> Float[Tensor, "batch n"]:
-    """Where the probability flow of p = N(mu, S) takes x of N_t[p]: mu + (S + lower^2)^{1/2} (S + t^2)^{-1/2} (x - mu)."""
+def flow(
+    p: Mixture, x: Float[Tensor, "batch n"], t: float, lower: float
+) -> Float[Tensor, "batch n"]:
+    """Where the probability flow of p = N(mu, S) takes x of N_t[p]: mu + (S + lower^2)^{1/2} (S +
+    t^2)^{-1/2} (x - mu)."""
     mu, S = one_gaussian(p)
     eye = torch.eye(len(S), dtype=S.dtype)
     return mu + (x - mu) @ (power(S + lower**2 * eye, 0.5) @ power(S + t**2 * eye, -0.5)).T
 
 
 def sample_through_features(
-    p: FeatureComposition, x: Float[Tensor, "batch n"], sigmas: Float[Tensor, " levels"], J: Asked, fixed: bool = False
+    p: FeatureComposition,
+    x: Float[Tensor, "batch n"],
+    sigmas: Float[Tensor, " levels"],
+    J: Asked,
+    fixed: bool = False,
 ) -> Float[Tensor, "batch n"]:
-    """From x of N_t[p(. | c_J)], t = sigmas[0], down through the sigmas, each step taken in z with the F-LCS.
+    """From x of N_t[p(. | c_J)], t = sigmas[0], down through the sigmas, each step taken in z with
+    the F-LCS.
 
-    `fixed` takes A itself at every noise level, which section D says is wrong unless A is orthogonal.
+    `fixed` takes A itself at every noise level, which section D says is wrong unless A is
+    orthogonal.
     """
     law = p.given(J)
     mu, _ = one_gaussian(law)
@@ -112,7 +131,8 @@ def sample_through_features(
 
 
 def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
-    """Equation 3 as measured: cosines between mu_i - mu_b; a CPC has zeros off the diagonal, and so may others."""
+    """Equation 3 as measured: cosines between mu_i - mu_b; a CPC has zeros off the diagonal, and so
+    may others."""
     mu_b = p.given(NOTHING).mean
     ways = torch.stack([p.given(frozenset({j})).mean - mu_b for j in range(len(p.blocks))])
     unit = torch.nn.functional.normalize(ways, dim=1)
@@ -121,7 +141,8 @@ def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
 
 @dataclass(frozen=True)
 class Correlated:
-    """Conditions that move one pixel each, while all pixels stay correlated: equation 3 holds, and it is no CPC."""
+    """Conditions that move one pixel each, while all pixels stay correlated: equation 3 holds, and
+    it is no CPC."""
 
     rho: float
     n: int = 3
@@ -132,5 +153,8 @@ class Correlated:
 
     def given(self, J: Asked) -> Mixture:
         mean = torch.tensor([[float(i in J) for i in range(self.n)]], dtype=torch.float64)
-        cov = self.rho * torch.ones(1, self.n, self.n).double() + (1 - self.rho) * torch.eye(self.n).double()
+        cov = (
+            self.rho * torch.ones(1, self.n, self.n).double()
+            + (1 - self.rho) * torch.eye(self.n).double()
+        )
         return Mixture(torch.ones(1).double(), mean, cov)

@@ -1,4 +1,5 @@
-"""The measurements of this room: every claim of the theory, and of Structured Identity Mapping, as rows."""
+"""The measurements of this room: every claim of the theory, and of Structured Identity Mapping, as
+rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,8 @@ from composcope.theory.swing_by import SIM
 
 
 def theory(only: Sequence[str] = (), keep: Path | None = None) -> list[Row]:
-    """The paper's claims on distributions small enough to compute; `keep`: a folder for the curves of the figures."""
+    """The paper's claims on distributions small enough to compute; `keep`: a folder for the curves
+    of the figures."""
     return rows_of("theory", THEORY, only, keep)
 
 
@@ -20,7 +22,9 @@ def sim(only: Sequence[str] = (), keep: Path | None = None) -> list[Row]:
     return rows_of("sim", SIM, only, keep)
 
 
-def rows_of(room: str, toys: Mapping[str, Callable[[], Toy]], only: Sequence[str], keep: Path | None) -> list[Row]:
+def rows_of(
+    room: str, toys: Mapping[str, Callable[[], Toy]], only: Sequence[str], keep: Path | None
+) -> list[Row]:
     rows = []
     for name in toys_named(toys, only):
         toy = toys[name]()
@@ -33,5 +37,7 @@ def rows_of(room: str, toys: Mapping[str, Callable[[], Toy]], only: Sequence[str
 def toys_named(toys: Mapping[str, Callable[[], Toy]], only: Sequence[str]) -> Sequence[str]:
     """All of them if none is named."""
     if unknown := set(only) - set(toys):
-        raise InputError(f"there is no toy {', '.join(sorted(unknown))}; there are {', '.join(toys)}")
+        raise InputError(
+            f"there is no toy {', '.join(sorted(unknown))}; there are {', '.join(toys)}"
+        )
     return only or tuple(toys)

@@ -1,8 +1,11 @@
-"""Gaussian mixtures: distributions for which all that a diffusion model approximates is known exactly.
+"""Gaussian mixtures: distributions for which all that a diffusion model approximates is known
+exactly.
 
-    p(x) = sum_k w_k N(x; mean_k, cov_k)          p^sigma = p * N(0, sigma^2 I):  cov_k becomes cov_k + sigma^2 I
+    p(x) = sum_k w_k N(x; mean_k, cov_k)
+    p^sigma = p * N(0, sigma^2 I):  cov_k becomes cov_k + sigma^2 I
 
-Covariances are kept by their eigenvectors, so every row of a batch may have a noise level of its own.
+Covariances are kept by their eigenvectors, so every row of a batch may have a noise level of its
+own.
 """
 
 import math
@@ -39,14 +42,19 @@ class Mixture:
         return self.weights @ self.means
 
     def _terms(self, x: Tensor, sigma: Noise) -> tuple[Tensor, Tensor, Tensor]:
-        """log w_k N(x; k) [batch comp]; x - mean_k in eigen coordinates and its variances there [batch comp n]."""
+        """log w_k N(x; k) [batch comp]; x - mean_k in eigen coordinates and its variances there
+        [batch comp n]."""
         values, vectors = self.eigen
         variance = values + torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None, None] ** 2
         offset = torch.einsum("knd,bkn->bkd", vectors, x[:, None] - self.means)
-        logs = self.weights.log() - 0.5 * (offset**2 / variance + (2 * math.pi * variance).log()).sum(-1)
+        logs = self.weights.log() - 0.5 * (
+            offset**2 / variance + (2 * math.pi * variance).log()
+        ).sum(-1)
         return logs, offset, variance
 
-    def log_density(self, x: Float[Tensor, "batch n"], sigma: Noise = 0.0) -> Float[Tensor, " batch"]:
+    def log_density(
+        self, x: Float[Tensor, "batch n"], sigma: Noise = 0.0
+    ) -> Float[Tensor, " batch"]:
         return self._terms(x, sigma)[0].logsumexp(-1)
 
     def score(self, x: Float[Tensor, "batch n"], sigma: Noise = 0.0) -> Float[Tensor, "batch n"]:
@@ -56,15 +64,24 @@ class Mixture:
 
     def denoised(self, x: Float[Tensor, "batch n"], sigma: Noise) -> Float[Tensor, "batch n"]:
         """E[x0 | x] = x + sigma^2 score (Tweedie)."""
-        return x + torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None] ** 2 * self.score(x, sigma)
+        return x + torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None] ** 2 * self.score(
+            x, sigma
+        )
 
-    def posterior_cov(self, x: Float[Tensor, "batch n"], sigma: Noise) -> Float[Tensor, "batch n n"]:
-        """Cov[x0 | x]: within the components plus between them; it is sigma^2 times the denoiser's Jacobian."""
+    def posterior_cov(
+        self, x: Float[Tensor, "batch n"], sigma: Noise
+    ) -> Float[Tensor, "batch n n"]:
+        """Cov[x0 | x]: within the components plus between them; it is sigma^2 times the denoiser's
+        Jacobian."""
         logs, offset, variance = self._terms(x, sigma)
         values, vectors = self.eigen
         chances, gain = logs.softmax(-1), values / variance
         within = torch.einsum("bk,knd,bkd,kmd->bnm", chances, vectors, values * (1 - gain), vectors)
-        apart = self.means + torch.einsum("knd,bkd->bkn", vectors, gain * offset) - self.denoised(x, sigma)[:, None]
+        apart = (
+            self.means
+            + torch.einsum("knd,bkd->bkn", vectors, gain * offset)
+            - self.denoised(x, sigma)[:, None]
+        )
         return within + torch.einsum("bk,bkn,bkm->bnm", chances, apart, apart)
 
     def sample(self, count: int, seed: int, sigma: float = 0.0) -> Float[Tensor, "count n"]:
@@ -80,7 +97,9 @@ class Mixture:
         at = torch.tensor(list(pixels), dtype=torch.long)
         both = torch.cat([self.means[:, at, None], self.covs[:, at][:, :, at]], dim=2)
         kept, which = (
-            both.unique(dim=0, return_inverse=True) if len(at) else (both[:1], torch.zeros_like(self.weights).long())
+            both.unique(dim=0, return_inverse=True)
+            if len(at)
+            else (both[:1], torch.zeros_like(self.weights).long())
         )
         weights = torch.zeros(len(kept), dtype=self.weights.dtype).index_add(0, which, self.weights)
         return Mixture(weights, kept[..., 0], kept[..., 1:])
@@ -91,17 +110,26 @@ class Mixture:
 
     def noised(self, sigma: float) -> "Mixture":
         """N_sigma[p], as a mixture of its own."""
-        return Mixture(self.weights, self.means, self.covs + sigma**2 * torch.eye(self.n, dtype=self.covs.dtype))
+        return Mixture(
+            self.weights,
+            self.means,
+            self.covs + sigma**2 * torch.eye(self.n, dtype=self.covs.dtype),
+        )
 
 
 def gaussian(mean: Sequence[float], deviation: float) -> Mixture:
     return mixture([mean], deviation)
 
 
-def mixture(means: Sequence[Sequence[float]], deviation: float, weights: Sequence[float] | None = None) -> Mixture:
-    """Round components of one deviation around the given means, equally likely unless weights say otherwise."""
+def mixture(
+    means: Sequence[Sequence[float]], deviation: float, weights: Sequence[float] | None = None
+) -> Mixture:
+    """Round components of one deviation around the given means, equally likely unless weights say
+    otherwise."""
     centres = torch.tensor(means, dtype=torch.float64)
-    shares = torch.tensor([1.0] * len(centres) if weights is None else list(weights), dtype=torch.float64)
+    shares = torch.tensor(
+        [1.0] * len(centres) if weights is None else list(weights), dtype=torch.float64
+    )
     eye = torch.eye(centres.shape[1], dtype=torch.float64)
     return Mixture(shares / shares.sum(), centres, (deviation**2 * eye).repeat(len(centres), 1, 1))
 
@@ -109,15 +137,23 @@ def mixture(means: Sequence[Sequence[float]], deviation: float, weights: Sequenc
 def blend(parts: Sequence[Mixture]) -> Mixture:
     """The equal mixture of mixtures."""
     weights = torch.cat([part.weights for part in parts]) / len(parts)
-    return Mixture(weights, torch.cat([part.means for part in parts]), torch.cat([part.covs for part in parts]))
+    return Mixture(
+        weights, torch.cat([part.means for part in parts]), torch.cat([part.covs for part in parts])
+    )
 
 
 def independent(parts: Sequence[tuple[Pixels, Mixture]]) -> Mixture:
     """The product of mixtures over disjoint sets of pixels that together are 0 .. n-1."""
     n = sum(len(pixels) for pixels, _ in parts)
-    whole = Mixture(torch.ones(1).double(), torch.zeros(1, n).double(), torch.zeros(1, n, n).double())
+    whole = Mixture(
+        torch.ones(1).double(), torch.zeros(1, n).double(), torch.zeros(1, n, n).double()
+    )
     for pixels, part in parts:
-        at, old, new = torch.tensor(list(pixels), dtype=torch.long), len(whole.weights), len(part.weights)
+        at, old, new = (
+            torch.tensor(list(pixels), dtype=torch.long),
+            len(whole.weights),
+            len(part.weights),
+        )
         means, covs = whole.means.repeat_interleave(new, 0), whole.covs.repeat_interleave(new, 0)
         means[:, at] = part.means.repeat(old, 1)
         covs[:, at[:, None], at] = part.covs.repeat(old, 1, 1)
@@ -125,12 +161,15 @@ def independent(parts: Sequence[tuple[Pixels, Mixture]]) -> Mixture:
     return whole
 
 
-def kl(p: Mixture, q: Mixture, sigma: float = 0.0, count: int = 10_000, seed: int = 0) -> tuple[float, float]:
+def kl(
+    p: Mixture, q: Mixture, sigma: float = 0.0, count: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
     """KL(p^sigma || q^sigma) by Monte Carlo, and its standard error.
 
-    With r = q/p the mean of r - 1 is 0, so r - 1 - log r has the mean of -log r, with far less variance when p ~ q and
-    far more when q is much wider: the one with the smaller error is taken. Where q lies so far off that its mass is
-    not among the samples, their r - 1 does not average to 0 and is left out.
+    With r = q/p the mean of r - 1 is 0, so r - 1 - log r has the mean of -log r, with far less
+    variance when p ~ q and far more when q is much wider: the one with the smaller error is taken.
+    Where q lies so far off that its mass is not among the samples, their r - 1 does not average to
+    0 and is left out.
     """
     x = p.sample(count, seed, sigma)
     log_r = q.log_density(x, sigma) - p.log_density(x, sigma)
@@ -144,14 +183,17 @@ def kl_gaussian(p: Mixture, q: Mixture) -> float:
     """KL(p || q) of two single Gaussians, in closed form."""
     P, Q, gap = p.covs[0], q.covs[0], q.means[0] - p.means[0]
     solved = torch.linalg.solve(Q, torch.cat([P, gap[:, None]], 1))
-    return 0.5 * (solved[:, :-1].trace() + gap @ solved[:, -1] - p.n + Q.logdet() - P.logdet()).item()
+    return (
+        0.5 * (solved[:, :-1].trace() + gap @ solved[:, -1] - p.n + Q.logdet() - P.logdet()).item()
+    )
 
 
 def line(p: Mixture, q: Mixture, sigma: float) -> tuple[Float[Tensor, "points 1"], float]:
-    """Equally spaced points over twelve deviations around two mixtures of one pixel, and their spacing.
+    """Equally spaced points over twelve deviations around two mixtures of one pixel, and their
+    spacing.
 
-    For smooth functions that vanish at both ends the plain sum over these converges faster than any power, once the
-    narrowest component is wider than two spacings.
+    For smooth functions that vanish at both ends the plain sum over these converges faster than any
+    power, once the narrowest component is wider than two spacings.
     """
     widths, centres = (torch.cat([p.covs, q.covs]) + sigma**2).sqrt(), torch.cat([p.means, q.means])
     reach = 12 * widths.max().item()

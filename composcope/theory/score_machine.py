@@ -1,15 +1,19 @@
-"""Denoisers that were never trained: softmax averages over a set of training images, patch by patch.
+"""Denoisers that were never trained: softmax averages over a set of training images, patch by
+patch.
 
-    x0(cell) = sum_n w_n y_n(cell),    w_n ~ exp(-|x_patch - y_n,patch|^2 / 2 sigma^2)  over the images n that agree
+    x0(cell) = sum_n w_n y_n(cell),    w_n ~ exp(-|x_patch - y_n,patch|^2 / 2 sigma^2)
+                                       over the training images n that agree
 
-    ideal              patch = image; the exact score of the training set, which can only return training images
-    local              patch = (2k+1) x (2k+1) cells around the cell (Kamb & Ganguli 2024; Niedoba et al. 2024)
-    local conditional  the same, over training patches that agree with the conditions asked for inside the patch
+    ideal              patch = image; the exact score of the training set: it returns its images
+    local              patch = (2k+1) x (2k+1) cells around the cell
+                       (Kamb & Ganguli 2024; Niedoba et al. 2024)
+    local conditional  the same, over patches that agree with the conditions asked for inside
 
-The cells are those of the paper's local intervention (E.3): one weight a cell, not a pixel, and patches only speak for
-their own place in the image (not equivariant). At the border a patch is what is left of it inside the image. Where no
-training patch agrees everywhere, those that agree best count: first in the centre cell, then in the 3 x 3 around it,
-and so on outwards (there the machine is more local in conditions than in pixels). The ideal one compares whole sets.
+The cells are those of the paper's local intervention (E.3): one weight a cell, not a pixel, and
+patches only speak for their own place in the image (not equivariant). At the border a patch is what
+is left of it inside the image. Where no training patch agrees everywhere, those that agree best
+count: first in the centre cell, then in the 3 x 3 around it, and so on outwards (there the machine
+is more local in conditions than in pixels). The ideal one compares whole sets.
 """
 
 from collections.abc import Mapping
@@ -31,7 +35,8 @@ CHUNK = 2**23  # entries of the largest array made at once (32 MiB in float32)
 
 @dataclass(frozen=True, eq=False)
 class ScoreMachine:
-    """`radius` k in cells of a grid x grid image; radius = grid - 1 or more is the ideal one (patch = image)."""
+    """`radius` k in cells of a grid x grid image; radius = grid - 1 or more is the ideal one (patch
+    = image)."""
 
     cells: Float[Tensor, "cells images values"]
     conditions: Float[Tensor, "cells images"] | None  # None: conditions are ignored
@@ -49,13 +54,15 @@ class ScoreMachine:
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         size = max(1, CHUNK // self.cells[..., 0].numel())
         conds = [None] * len(x) if cond is None else cond.split(size)
-        parts = [self._some(*part) for part in zip(x.split(size), sigma.split(size), conds, strict=False)]
+        parts = [
+            self._some(*part) for part in zip(x.split(size), sigma.split(size), conds, strict=False)
+        ]
         return torch.cat(parts)
 
     def _some(self, x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
         at = to_cells(x.to(self.cells.dtype), self.grid)
-        # |x - y|^2 of a patch is the sum over its cells, so a product made once serves every patch that holds the cell;
-        # |x|^2 is the same for all images and falls out of the softmax.
+        # |x - y|^2 of a patch is the sum over its cells, so a product made once serves every patch
+        # that holds the cell; |x|^2 is the same for all images and falls out of the softmax.
         logs = (at @ self.cells.mT).sub_(self.half_norms)
         logs = self.over_patches(logs, self.radius).div_(sigma.to(logs)[:, None] ** 2)
         if self.conditions is not None and cond is not None:
@@ -63,7 +70,9 @@ class ScoreMachine:
                 logs[:, row].masked_fill_(disagreeing(self, tuple(asked)), -torch.inf)
         return to_image(logs.softmax(-1) @ self.cells, self.channels).to(x.dtype)
 
-    def over_patches(self, values: Float[Tensor, "cells *rest"], radius: int) -> Float[Tensor, "cells *rest"]:
+    def over_patches(
+        self, values: Float[Tensor, "cells *rest"], radius: int
+    ) -> Float[Tensor, "cells *rest"]:
         """The sum over the patch around every cell."""
         row, col = torch.arange(self.grid**2) // self.grid, torch.arange(self.grid**2) % self.grid
         near = ((row[:, None] - row).abs() <= radius) & ((col[:, None] - col).abs() <= radius)
@@ -72,7 +81,8 @@ class ScoreMachine:
 
 @lru_cache(maxsize=256)  # the steps of one sampling run ask for the same
 def disagreeing(machine: ScoreMachine, asked: tuple[float, ...]) -> Bool[Tensor, "cells images"]:
-    """The training patches that do not count: all but those nearest to `asked` from the centre outwards."""
+    """The training patches that do not count: all but those nearest to `asked` from the centre
+    outwards."""
     assert machine.conditions is not None
     apart = (torch.tensor(asked).to(machine.conditions)[:, None] - machine.conditions).square()
     out = torch.zeros_like(apart, dtype=torch.bool)
@@ -89,12 +99,17 @@ def score_machine(
     grid: int,
     radius: int | None,
 ) -> ScoreMachine:
-    """The machine of a training set; `cond` counts objects in grid x grid cells, row by row; radius None: ideal."""
+    """The machine of a training set; `cond` counts objects in grid x grid cells, row by row; radius
+    None: ideal."""
     if images.shape[-1] != images.shape[-2] or images.shape[-1] % grid:
-        raise InputError(f"images of {tuple(images.shape[-2:])} pixels cannot be cut into {grid} x {grid} square cells")
+        raise InputError(
+            f"images of {tuple(images.shape[-2:])} pixels cannot be cut into "
+            f"{grid} x {grid} square cells"
+        )
     if cond is not None and cond.shape != (len(images), grid**2):
         raise InputError(
-            f"cond is {tuple(cond.shape)}; {len(images)} images on a grid of {grid} need {grid**2} features"
+            f"cond is {tuple(cond.shape)}; {len(images)} images on a grid of {grid} "
+            f"need {grid**2} features"
         )
     radius = grid - 1 if radius is None else min(radius, grid - 1)
     conditions = None if cond is None else cond.T.contiguous().to(images.dtype)
@@ -102,7 +117,8 @@ def score_machine(
 
 
 class MachineDrawer:
-    """The machine of some training images in [-1, 1] as a Drawer: it is asked, judged and shown as a model is."""
+    """The machine of some training images in [-1, 1] as a Drawer: it is asked, judged and shown as
+    a model is."""
 
     def __init__(
         self,
@@ -129,7 +145,11 @@ class MachineDrawer:
 def to_cells(images: Tensor, grid: int) -> Tensor:
     """[n c h w] -> [cells n values]."""
     n, c, h, w = images.shape
-    return images.reshape(n, c, grid, h // grid, grid, w // grid).permute(2, 4, 0, 1, 3, 5).reshape(grid**2, n, -1)
+    return (
+        images.reshape(n, c, grid, h // grid, grid, w // grid)
+        .permute(2, 4, 0, 1, 3, 5)
+        .reshape(grid**2, n, -1)
+    )
 
 
 def to_image(cells: Tensor, channels: int) -> Tensor:

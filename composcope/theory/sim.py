@@ -1,9 +1,12 @@
-"""Structured Identity Mapping (Yang et al. 2025): learning the identity on clusters that each show one concept.
+"""Structured Identity Mapping (Yang et al. 2025): learning the identity on clusters that each show
+one concept.
 
-    x ~ N(mu_p e_p, diag(sigma^2)), p = 1..s        loss 1/2 E |f(x) - x|^2        asked at  xhat = sum_p mu_p e_p
+    x ~ N(mu_p e_p, diag(sigma^2)), p = 1..s        loss 1/2 E |f(x) - x|^2
+    asked at  xhat = sum_p mu_p e_p
 
-For linear f = W x only the second moment A = diag(a), a_p = sigma_p^2 + mu_p^2 / s, matters: the population is as good
-as the d points sqrt(a_k) e_k. Everything here is full-batch and carries many initialisations (seeds) at once.
+For linear f = W x only the second moment A = diag(a), a_p = sigma_p^2 + mu_p^2 / s, matters: the
+population is as good as the d points sqrt(a_k) e_k. Everything here is full-batch and carries many
+initialisations (seeds) at once.
 """
 
 import math
@@ -18,7 +21,8 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Concepts:
-    """s = len(mu) clusters in d dimensions; sigma are standard deviations along the first s axes, 0 elsewhere."""
+    """s = len(mu) clusters in d dimensions; sigma are standard deviations along the first s axes, 0
+    elsewhere."""
 
     mu: tuple[float, ...]
     sigma: tuple[float, ...]
@@ -30,7 +34,9 @@ class Concepts:
     @property
     def a(self) -> Float[Tensor, " d"]:
         """The diagonal of the uncentred second moment."""
-        return self.padded([sigma**2 + mu**2 / len(self.mu) for mu, sigma in zip(self.mu, self.sigma, strict=True)])
+        return self.padded(
+            [sigma**2 + mu**2 / len(self.mu) for mu, sigma in zip(self.mu, self.sigma, strict=True)]
+        )
 
     @property
     def xhat(self) -> Float[Tensor, " d"]:
@@ -48,8 +54,8 @@ class Concepts:
         return (centres + self.padded(self.sigma) * noise).flatten(0, 1)
 
 
-# The rules of `swing_by` were settled while looking at starts drawn from 0 and 1, the step of `dynamics` while looking
-# at those from 2; what is reported are fresh ones.
+# The rules of `swing_by` were settled while looking at starts drawn from 0 and 1, the step of
+# `dynamics` while looking at those from 2; what is reported are fresh ones.
 STARTS = 3
 
 
@@ -60,15 +66,20 @@ def rng(seed: int) -> torch.Generator:
 def one_layer(
     W0: Float[Tensor, "d d"], a: Float[Tensor, " d"], z: Float[Tensor, " d"], t: float
 ) -> Float[Tensor, " d"]:
-    """f(W(t); z) under gradient flow: (1 - e^{-a_k t}) z_k + sum_i e^{-a_i t} w_ki(0) z_i   (Theorem 4.1).
+    """f(W(t); z) under gradient flow (Theorem 4.1):
 
-    The theorem sums over i <= s, for z without components beyond s; a_i = 0 there, so nothing is lost by all i.
+        f_k = (1 - e^{-a_k t}) z_k + sum_i e^{-a_i t} w_ki(0) z_i
+
+    The theorem sums over i <= s, for z without components beyond s; a_i = 0 there, so nothing is
+    lost by all i.
     """
     decay = (-a * t).exp()
     return (1 - decay) * z + W0 @ (decay * z)
 
 
-def growth_suppression_noise(W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]) -> tuple[Tensor, Tensor, Tensor]:
+def growth_suppression_noise(
+    W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]
+) -> tuple[Tensor, Tensor, Tensor]:
     """G, S, N of equation 4.3, entry by entry: dw_ij/dt = G - S - N."""
     i, j = a[:, None], a[None, :]
     own = W.diagonal(dim1=-2, dim2=-1)
@@ -76,7 +87,10 @@ def growth_suppression_noise(W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " 
     G = W * (i + j)
     S = 0.5 * W * (own[..., :, None] * (3 * i + j) + off * own[..., None, :] * (3 * j + i))
     outer = torch.einsum("...ki,...kj,kij->...kij", W, W, (i + j)[None] + 2 * a[:, None, None])
-    k_i, k_j = torch.eye(len(a), dtype=torch.bool)[:, :, None], torch.eye(len(a), dtype=torch.bool)[:, None, :]
+    k_i, k_j = (
+        torch.eye(len(a), dtype=torch.bool)[:, :, None],
+        torch.eye(len(a), dtype=torch.bool)[:, None, :],
+    )
     N = 0.5 * outer.masked_fill(k_i | k_j, 0).sum(-3)
     return G, S, N
 
@@ -87,8 +101,11 @@ def velocity(W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]) -> Float[Te
     return W @ A + A @ W - 0.5 * (A @ square + square @ A + 2 * W @ A @ W)
 
 
-def recursion(W0: Float[Tensor, "seeds d d"], a: Float[Tensor, " d"], eta: float, steps: int, every: int = 1) -> Tensor:
-    """W <- W + eta V(W), the discrete step of the published scripts, [records seeds d d]; W need not stay U U^T."""
+def recursion(
+    W0: Float[Tensor, "seeds d d"], a: Float[Tensor, " d"], eta: float, steps: int, every: int = 1
+) -> Tensor:
+    """W <- W + eta V(W), the discrete step of the published scripts, [records seeds d d]; W need
+    not stay U U^T."""
     W, seen = W0, [W0]
     for step in range(1, steps + 1):
         W = W + eta * velocity(W, a)
@@ -102,7 +119,8 @@ def tied_descent(
 ) -> Tensor:
     """Gradient descent on U of half the loss of f = U U^T x, [records seeds d d].
 
-    On the loss itself W = U U^T moves by 2 V(W): the same way at twice the speed. The half keeps equation 4.3's clock.
+    On the loss itself W = U U^T moves by 2 V(W): the same way at twice the speed. The half keeps
+    equation 4.3's clock.
     """
     U, seen, eye = U0, [U0 @ U0.mT], torch.eye(len(a), dtype=a.dtype)
     for step in range(1, steps + 1):
@@ -120,16 +138,26 @@ class Network:
     depth: int
     width: int
     relu: bool = False
-    start: str = "isotropic"  # or "positive": |.| of the same, all signals begin in the positive quadrant
+    start: str = (
+        "isotropic"  # or "positive": |.| of the same, all signals begin in the positive quadrant
+    )
     scale: float = 1.0  # of the usual 1/sqrt(fan in)
 
     def layers(self, d: int, seeds: int) -> list[Float[Tensor, "seeds out in"]]:
         sizes = [d, *[self.width] * (self.depth - 1), d]
         source = rng(STARTS)
-        normal = [torch.randn(seeds, o, i, generator=source, dtype=torch.float64) for i, o in pairwise(sizes)]
-        return [self.scale * (w.abs() if self.start == "positive" else w) / math.sqrt(w.shape[2]) for w in normal]
+        normal = [
+            torch.randn(seeds, o, i, generator=source, dtype=torch.float64)
+            for i, o in pairwise(sizes)
+        ]
+        return [
+            self.scale * (w.abs() if self.start == "positive" else w) / math.sqrt(w.shape[2])
+            for w in normal
+        ]
 
-    def __call__(self, layers: list[Tensor], x: Float[Tensor, "points d"]) -> Float[Tensor, "seeds points d"]:
+    def __call__(
+        self, layers: list[Tensor], x: Float[Tensor, "points d"]
+    ) -> Float[Tensor, "seeds points d"]:
         h = x.expand(len(layers[0]), *x.shape)
         for index, layer in enumerate(layers):
             h = h @ layer.mT
@@ -138,34 +166,51 @@ class Network:
 
 
 def descend(
-    net: Network, concepts: Concepts, x: Float[Tensor, "points d"], eta: float, steps: int, seeds: int, mean: bool
+    net: Network,
+    concepts: Concepts,
+    x: Float[Tensor, "points d"],
+    eta: float,
+    steps: int,
+    seeds: int,
+    mean: bool,
 ) -> Float[Tensor, "records seeds d"]:
-    """f(xhat) along full-batch gradient descent on 1/2 |f(x) - x|^2, its mean or its sum over the points x."""
+    """f(xhat) along full-batch gradient descent on 1/2 |f(x) - x|^2, its mean or its sum over the
+    points x."""
     layers = [layer.requires_grad_() for layer in net.layers(concepts.d, seeds)]
     seen = []
     for _ in range(steps):
         with torch.no_grad():
             seen.append(net(layers, concepts.xhat[None])[:, 0])
-        loss = 0.5 * (net(layers, x) - x).square().sum() / (len(x) if mean else 1)  # seeds do not share weights
+        loss = (
+            0.5 * (net(layers, x) - x).square().sum() / (len(x) if mean else 1)
+        )  # seeds do not share weights
         with torch.no_grad():
             for layer, slope in zip(layers, torch.autograd.grad(loss, layers), strict=True):
                 layer -= eta * slope
     return torch.stack(seen)
 
 
-def ood_loss(outputs: Float[Tensor, "records seeds d"], concepts: Concepts) -> Float[Tensor, "records seeds"]:
+def ood_loss(
+    outputs: Float[Tensor, "records seeds d"], concepts: Concepts
+) -> Float[Tensor, "records seeds"]:
     """1/2 |f(xhat) - xhat|^2."""
     return 0.5 * (outputs - concepts.xhat).square().sum(-1)
 
 
 def rise(loss: Float[Tensor, "records seeds"]) -> Float[Tensor, " seeds"]:
-    """How far the loss climbs above its lowest value so far, as a share of its first value: 0 if it never climbs."""
+    """How far the loss climbs above its lowest value so far, as a share of its first value: 0 if it
+    never climbs."""
     return (loss - loss.cummin(0).values).amax(0) / loss[0]
 
 
-def learned_at(outputs: Float[Tensor, "records seeds d"], concepts: Concepts) -> Float[Tensor, "seeds s"]:
-    """The first record at which f(xhat)_k comes within a fifth of mu_k and stays; the number of records if never."""
+def learned_at(
+    outputs: Float[Tensor, "records seeds d"], concepts: Concepts
+) -> Float[Tensor, "seeds s"]:
+    """The first record at which f(xhat)_k comes within a fifth of mu_k and stays; the number of
+    records if never."""
     s = len(concepts.mu)
-    far = ~((outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2)  # also where a run has diverged
+    far = ~(
+        (outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2
+    )  # also where a run has diverged
     index = torch.arange(1, len(outputs) + 1, dtype=torch.float64)[:, None, None]
     return (far * index).amax(0)

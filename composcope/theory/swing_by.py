@@ -1,8 +1,10 @@
-"""The claims of Structured Identity Mapping as numbers; frequencies over seeds, never one picked seed.
+"""The claims of Structured Identity Mapping as numbers; frequencies over seeds, never one picked
+seed.
 
-Swing-by: the loss at the unseen corner xhat falls, climbs, and falls again. It counts as one if the climb is more than
-a thousandth of the first loss. Where the papers show it as what happens, half of the seeds or more should show it;
-where they say it does not happen, one in twenty or fewer. The authors' scripts use A^2 where their equation has A.
+Swing-by: the loss at the unseen corner xhat falls, climbs, and falls again. It counts as one if the
+climb is more than a thousandth of the first loss. Where the papers show it as what happens, half of
+the seeds or more should show it; where they say it does not happen, one in twenty or fewer. The
+authors' scripts use A^2 where their equation has A.
 """
 
 from collections.abc import Callable
@@ -54,13 +56,26 @@ def dynamics() -> Toy:
     U = positive(3, 0.2, seeds=10)
     G, S, N = growth_suppression_noise(U @ U.mT, c.a)
     V = velocity(U @ U.mT, c.a)
-    flow, descent = recursion(U @ U.mT, c.a, eta, 24_000, every=400), tied_descent(U, c.a, eta, 24_000, every=400)
+    flow, descent = (
+        recursion(U @ U.mT, c.a, eta, 24_000, every=400),
+        tied_descent(U, c.a, eta, 24_000, every=400),
+    )
     return Toy(
         [
             Claim("one_layer", "Theorem 4.1 against gradient descent", 0, max(gaps), 1e-3),
-            Claim("terms", "equation 4.3: G - S - N = V(W)", 0, (G - S - N - V).abs().max().item(), 1e-12),
             Claim(
-                "flow", "equation 4.3 against gradient descent on U", 0, (flow - descent).abs().max().item(), 0.01
+                "terms",
+                "equation 4.3: G - S - N = V(W)",
+                0,
+                (G - S - N - V).abs().max().item(),
+                1e-12,
+            ),
+            Claim(
+                "flow",
+                "equation 4.3 against gradient descent on U",
+                0,
+                (flow - descent).abs().max().item(),
+                0.01,
             ),
             Claim("clock", "dW/dt on the loss as stated, in units of V(W)", 1, clock(U, c), 1e-6),
         ],
@@ -69,7 +84,8 @@ def dynamics() -> Toy:
 
 
 def clock(U: Tensor, c: Concepts) -> float:
-    """W = U U^T under gradient flow of 1/2 |(W - I) A^{1/2}|^2, by autograd: its speed as a multiple of V."""
+    """W = U U^T under gradient flow of 1/2 |(W - I) A^{1/2}|^2, by autograd: its speed as a
+    multiple of V."""
     U = U.clone().requires_grad_()
     loss = 0.5 * ((U @ U.mT - torch.eye(c.d).double()) * c.a.sqrt()).square().sum()
     (slope,) = torch.autograd.grad(loss, U)
@@ -78,11 +94,15 @@ def clock(U: Tensor, c: Concepts) -> float:
 
 
 def order() -> Toy:
-    """Concepts are learned in the order of a_k = sigma_k^2 + mu_k^2 / s; mu or sigma can reverse it.
+    """Concepts are learned in the order of a_k = sigma_k^2 + mu_k^2 / s; mu or sigma can reverse
+    it.
 
     Judged at xhat; a run in which neither is learned counts against the claim.
     """
-    cases = {"mu": Concepts((1.0, 2.0), (0.05, 0.05), 2), "sigma": Concepts((1.0, 2.0), (2.0, 0.05), 2)}
+    cases = {
+        "mu": Concepts((1.0, 2.0), (0.05, 0.05), 2),
+        "sigma": Concepts((1.0, 2.0), (2.0, 0.05), 2),
+    }
     nets = {
         "one_layer": Network(1, 2, scale=0.1),
         "linear": Network(2, 8, scale=0.1),
@@ -96,7 +116,9 @@ def order() -> Toy:
             times = learned_at(descend(net, c, x, 0.02, 800, 50, mean=net.relu), c)
             right = times[:, 0] < times[:, 1] if c.a[0] > c.a[1] else times[:, 0] > times[:, 1]
             claims.append(
-                frequency(f"order/{by}/{kind}", f"larger a_k first, {kind}, order set by {by}", 1.0, right)
+                frequency(
+                    f"order/{by}/{kind}", f"larger a_k first, {kind}, order set by {by}", 1.0, right
+                )
             )
     return Toy(claims)
 
@@ -115,42 +137,64 @@ def tied(c: Concepts, U: Tensor, power: int = 1, steps: int = 3000) -> Tensor:
     return ood_loss(W @ c.xhat, c)
 
 
-def untied(c: Concepts, net: Network, eta: float = 0.02, steps: int = 800, seeds: int = SEEDS) -> Tensor:
+def untied(
+    c: Concepts, net: Network, eta: float = 0.02, steps: int = 800, seeds: int = SEEDS
+) -> Tensor:
     x = c.samples(50, seed=0) if net.relu else c.population()
     return ood_loss(descend(net, c, x, eta, steps, seeds, mean=net.relu), c)
 
 
 def gaussian_rows(d: int, width: int) -> Tensor:
-    return 0.1 * (3 / width) ** 0.5 * torch.randn(SEEDS, d, width, generator=rng(STARTS), dtype=torch.float64)
+    return (
+        0.1
+        * (3 / width) ** 0.5
+        * torch.randn(SEEDS, d, width, generator=rng(STARTS), dtype=torch.float64)
+    )
 
 
 TWO, D3, D64 = (Concepts((1.0, 2.0), (0.05, 0.05), d) for d in (2, 3, 64))
 USUAL = 3**-0.5  # torch's default linear layer has this deviation times 1/sqrt(fan in)
 WIDE = Network(4, 64, scale=USUAL)
+U5 = positive(3, 0.2)
+
+
+def two_layers(width: int, relu: bool = False, start: str = "isotropic") -> Callable[[], Tensor]:
+    """Untied, on two concepts in two dimensions, from small weights."""
+    return partial(untied, TWO, Network(2, width, relu, start, 0.1))
+
+
 # fmt: off
 CASES = {
-    "tied/figure_5":   Case("U U^T, U in [0, .2], mu (1, 1.5), A", True, partial(tied, FIGURE_5, positive(3, 0.2))),
-    "tied/squared":    Case("the same, A^2 (the scripts)", True, partial(tied, FIGURE_5, positive(3, 0.2), 2, 8000)),
-    "tied/far_apart":  Case("the same, A, mu (1, 2)", True, partial(tied, TWO, positive(2, 0.2))),
-    "tied/gaussian":   Case("U U^T, Gaussian rows, d' = 3", True, partial(tied, FIGURE_5, gaussian_rows(3, 3))),
-    "tied/wide":       Case("U U^T, Gaussian rows, d' = 64", False, partial(tied, FIGURE_5, gaussian_rows(3, 64))),
-    "depth_1":         Case("one layer", False, partial(untied, TWO, Network(1, 2, scale=0.1))),
-    "positive/2":      Case("h = 2, positive", True, partial(untied, TWO, Network(2, 2, False, "positive", 0.1))),
-    "positive/32":     Case("h = 32, positive", True, partial(untied, TWO, Network(2, 32, False, "positive", 0.1))),
-    "isotropic/2":     Case("h = 2, isotropic", True, partial(untied, TWO, Network(2, 2, scale=0.1))),
-    "isotropic/8":     Case("h = 8, isotropic", True, partial(untied, TWO, Network(2, 8, scale=0.1))),
-    "isotropic/32":    Case("h = 32, isotropic", False, partial(untied, TWO, Network(2, 32, scale=0.1))),
-    "relu/positive":   Case("ReLU, h = 8, positive", True, partial(untied, TWO, Network(2, 8, True, "positive", 0.1))),
-    "relu/isotropic":  Case("ReLU, h = 8, isotropic", True, partial(untied, TWO, Network(2, 8, True, scale=0.1))),
-    "depth_3":         Case("3 layers, d = h = 3 (Fig. 13)", True, partial(untied, D3, Network(3, 3, scale=USUAL))),
-    "depth_4":         Case("4 layers, d = 2, h = 4 (Fig. 3)", True, partial(untied, TWO, Network(4, 4, scale=USUAL))),
-    "depth_4/wide":    Case("4 layers, d = h = 64 (Fig. 3)", False, partial(untied, D64, WIDE, 0.1, 120, 20)),
+    "tied/figure_5":  Case("U U^T, U in [0, .2], mu (1, 1.5), A", True,
+                           partial(tied, FIGURE_5, U5)),
+    "tied/squared":   Case("the same, A^2 (the scripts)", True,
+                           partial(tied, FIGURE_5, U5, 2, 8000)),
+    "tied/far_apart": Case("the same, A, mu (1, 2)", True, partial(tied, TWO, positive(2, 0.2))),
+    "tied/gaussian":  Case("U U^T, Gaussian rows, d' = 3", True,
+                           partial(tied, FIGURE_5, gaussian_rows(3, 3))),
+    "tied/wide":      Case("U U^T, Gaussian rows, d' = 64", False,
+                           partial(tied, FIGURE_5, gaussian_rows(3, 64))),
+    "depth_1":        Case("one layer", False, partial(untied, TWO, Network(1, 2, scale=0.1))),
+    "positive/2":     Case("h = 2, positive", True, two_layers(2, start="positive")),
+    "positive/32":    Case("h = 32, positive", True, two_layers(32, start="positive")),
+    "isotropic/2":    Case("h = 2, isotropic", True, two_layers(2)),
+    "isotropic/8":    Case("h = 8, isotropic", True, two_layers(8)),
+    "isotropic/32":   Case("h = 32, isotropic", False, two_layers(32)),
+    "relu/positive":  Case("ReLU, h = 8, positive", True, two_layers(8, True, "positive")),
+    "relu/isotropic": Case("ReLU, h = 8, isotropic", True, two_layers(8, True)),
+    "depth_3":        Case("3 layers, d = h = 3 (Fig. 13)", True,
+                           partial(untied, D3, Network(3, 3, scale=USUAL))),
+    "depth_4":        Case("4 layers, d = 2, h = 4 (Fig. 3)", True,
+                           partial(untied, TWO, Network(4, 4, scale=USUAL))),
+    "depth_4/wide":   Case("4 layers, d = h = 64 (Fig. 3)", False,
+                           partial(untied, D64, WIDE, 0.1, 120, 20)),
 }
 # fmt: on
 
 
 def swing_by() -> Toy:
-    """The figure has the first 30 seeds of each case at 200 moments; cases of fewer seeds are padded with NaN."""
+    """The figure has the first 30 seeds of each case at 200 moments; cases of fewer seeds are
+    padded with NaN."""
     claims = []
     curves = torch.full((len(CASES), 30, 200), torch.nan, dtype=torch.half)
     climbed = torch.zeros(len(CASES), 30, dtype=torch.bool)
@@ -166,25 +210,34 @@ def swing_by() -> Toy:
     shares = [claim.estimate.value for claim in claims]
     seeds = [claim.estimate.n for claim in claims]
     return Toy(
-        claims, {"names": list(CASES), "loss": curves, "climbed": climbed, "share": shares, "seeds": seeds}
+        claims,
+        {"names": list(CASES), "loss": curves, "climbed": climbed, "share": shares, "seeds": seeds},
     )
 
 
 def failure() -> Toy:
-    """Figure 10 shows a concept that is never learned. The published step W + eta V(W) on A^2 leaves the set of U U^T
-    and then diverges; gradient descent on U, which cannot, is at worst late."""
+    """Figure 10 shows a concept that is never learned. The published step W + eta V(W) on A^2
+    leaves the set of U U^T and then diverges; gradient descent on U, which cannot, is at worst
+    late."""
     c, U, steps = FIGURE_10, positive(3, 0.2, seeds=50), 25_000
     runs = {
         "published": recursion(U @ U.mT, c.a**2, 0.01, steps, every=200),
         "descent": tied_descent(U, c.a**2, 0.01, steps, every=200),
     }
-    lost = {name: ~((W[-1, :, 0, 0] - 1).abs() < 0.5) for name, W in runs.items()}  # also when no longer a number
+    lost = {
+        name: ~((W[-1, :, 0, 0] - 1).abs() < 0.5) for name, W in runs.items()
+    }  # also when no longer a number
     left = torch.linalg.eigvalsh(runs["published"].nan_to_num())[..., 0].amin(0) < -1e-6
-    seen, says = 1 / len(U), f"Fig. 10, a concept unlearned after {steps:,} steps:"  # the paper shows one such run
+    seen, says = (
+        1 / len(U),
+        f"Fig. 10, a concept unlearned after {steps:,} steps:",
+    )  # the paper shows one such run
     return Toy(
         [
             frequency("failure/published", f"{says} published step", seen, lost["published"], ">="),
-            frequency("failure/descent", f"{says} gradient descent on U", seen, lost["descent"], ">="),
+            frequency(
+                "failure/descent", f"{says} gradient descent on U", seen, lost["descent"], ">="
+            ),
             frequency("failure/psd", "W stays U U^T under the published step", 1.0, ~left),
         ],
         {name: W[:, :12, 0, 0].T for name, W in runs.items()},

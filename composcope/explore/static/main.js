@@ -1,0 +1,314 @@
+// The page: one state, drawn into the columns; every change is written into the address and cancels what is running.
+
+import * as api from "./api.js";
+import { film, numbers, python, save, sheet } from "./away.js";
+import { Ask } from "./ask.js";
+import { Column } from "./column.js";
+import { $, clamp, el, message, short } from "./dom.js";
+import { MOST_COLUMNS, picture, pieces, RADIUS, read, written } from "./state.js";
+
+const PAUSE = 120; // milliseconds without a change before the server is asked
+
+let models, places, report, state;
+let columns = [];
+const rows = new Map(); // of each run
+let drawing = null, looking = null; // what the server is at: to be cancelled
+let waiting, lookWaiting, playing;
+
+// ------------------------------------------------------------------------------------------
+// From the state to the page.
+
+const kinds = () => new Set(state.columns.map((one) => models.get(one.model).asks));
+const first = (kind) => models.get(state.columns.find((one) => models.get(one.model).asks === kind)?.model);
+
+function render() {
+  const asks = kinds();
+  $("ask-places").hidden = !asks.has("places");
+  $("ask-names").hidden = !asks.has("names");
+  $("ask-words").hidden = !asks.has("words");
+  ask.show(state.places, first("places"));
+  const paper = state.places.every((place, index) => String(place) === String(places.paper[index]));
+  $("paper").value = state.places.length;
+  $("paper-out").textContent = paper ? `${state.places.length} places` : `${state.places.length} of your own`;
+  if (asks.has("names")) renderNames(first("names"));
+  if (asks.has("words")) renderWords();
+  for (const name of ["seed", "steps"]) if (document.activeElement !== $(name)) $(name).value = state[name];
+  renderColumns();
+  renderLevel();
+}
+
+function renderNames(model) {
+  const chip = (name) => {
+    const count = state.names.filter((one) => one === name).length;
+    const swatch = model.noun === "colour" ? el("span", { class: "swatch", "data-colour": name }) : "";
+    return el("button", { class: "chip", type: "button", "aria-pressed": String(count > 0),
+      onclick: () => change({ names: count ? state.names.filter((one) => one !== name) : [...state.names, name] }) }, swatch, name);
+  };
+  const focused = document.activeElement?.textContent;
+  const all = el("button", { type: "button", onclick: () => change({ names: [...model.names].slice(0, model.most) }) }, `All ${model.names.length}`);
+  const random = el("button", { type: "button", onclick: () => change({ names: shuffled(model.names).slice(0, Math.max(1, state.names.length)) }) }, "Random");
+  const none = el("button", { type: "button", onclick: () => change({ names: [] }) }, "Clear");
+  $("ask-names").replaceChildren(el("div", { class: "chips" }, model.names.map(chip)),
+    el("div", { class: "row buttons" }, all, random, none));
+  for (const swatch of document.querySelectorAll(".swatch")) swatch.style.background = swatch.dataset.colour;
+  if (focused) [...$("ask-names").querySelectorAll("button")].find((one) => one.textContent === focused)?.focus();
+}
+
+function renderWords() {
+  if (document.activeElement !== $("sentence")) $("sentence").value = state.sentence;
+  $("words").replaceChildren(...pieces(state.sentence).map(({ text, number }) => {
+    if (number === null) return el("span", {}, text);
+    const off = state.off.includes(number);
+    return el("button", { class: off ? "chip left-out" : "chip", type: "button", "aria-pressed": String(!off),
+      onclick: () => change({ off: off ? state.off.filter((one) => one !== number) : [...state.off, number] }) }, text);
+  }));
+}
+
+const shuffled = (items) => items.map((item) => [Math.random(), item]).sort((a, b) => a[0] - b[0]).map(([, item]) => item);
+
+function renderColumns() {
+  while (columns.length > state.columns.length) columns.pop().root.remove();
+  while (columns.length < state.columns.length) {
+    const column = new Column(models, actionsOf(() => columns.indexOf(column)));
+    columns.push(column);
+    $("columns").append(column.root);
+  }
+  columns.forEach((column, index) => {
+    const one = state.columns[index];
+    column.show(state, one, rows.get(one.model) ?? [], state.columns.length === 1, report);
+    column.tell();
+    if (!rows.has(one.model)) fetchRows(one.model);
+  });
+  $("add").disabled = state.columns.length >= MOST_COLUMNS;
+}
+
+async function fetchRows(run) {
+  rows.set(run, []);
+  rows.set(run, await api.get(`api/rows?run=${encodeURIComponent(run)}`).catch(() => []));
+  columns.filter((column) => column.one.model === run).forEach((column) => column.explain(rows.get(run), report));
+}
+
+function renderLevel() {
+  const shown = columns.find((column) => column.frames.length);
+  const step = shown ? shown.index : state.steps;
+  const slider = $("level");
+  slider.max = state.steps;
+  slider.value = step;
+  slider.disabled = !shown;
+  const sigma = shown?.frames[step]?.sigma;
+  const words = sigma === undefined ? "" : `σ = ${short(sigma)}`;
+  $("sigma").textContent = words;
+  slider.setAttribute("aria-valuetext", words);
+}
+
+// ------------------------------------------------------------------------------------------
+// Changes.
+
+function change(changes, drawn = true) {
+  clearInterval(playing);
+  Object.assign(state, changes);
+  if (drawn) Object.assign(state, { level: null, pixel: null, without: null });
+  history.replaceState(null, "", written(state));
+  render();
+  if (drawn) {
+    document.body.dataset.state = "changed";
+    clearTimeout(waiting);
+    drawing?.abort();
+    looking?.abort();
+    waiting = setTimeout(draw, PAUSE);
+  }
+}
+
+const actionsOf = (index) => ({
+  change: (field, value) => {
+    const next = state.columns.map((one, at) => (at === index() ? { ...one, [field]: value } : one));
+    const one = next[index()];
+    if (!models.get(one.model).interventions.includes(one.intervention)) one.intervention = "none";
+    change({ columns: next });
+  },
+  remove: () => {
+    const at = index();
+    columns.splice(at, 1)[0].root.remove();
+    change({ columns: state.columns.filter((_, other) => other !== at) });
+  },
+  look: (pixel) => {
+    change({ pixel, without: pixel ? state.without : null }, false);
+    look();
+  },
+  hover: point,
+  without: (number) => change({ without: number }, false),
+});
+
+function point(number) {
+  ask.highlight(number);
+  columns.forEach((column) => column.point(number));
+}
+
+// What the page is at, in words and for those who wait for it: drawing, drawn, looking, looked.
+function doing(what, words) {
+  document.body.dataset.state = what;
+  message(words);
+}
+
+// ------------------------------------------------------------------------------------------
+// Draw: all columns whose picture is not there yet, in one request, so that those of one model share their batches.
+
+async function draw() {
+  drawing?.abort();
+  looking?.abort();
+  const wanted = columns.filter((column) => {
+    const key = JSON.stringify([picture(state, column.one, column.described), state.steps]);
+    if (column.complete && column.key === key) return false;
+    column.begin(key);
+    return true;
+  });
+  if (wanted.length) await drawn(wanted);
+  else doing("drawn", "Click a pixel to see what it looks at.");
+  if (columns.every((column) => column.complete) && state.pixel) look();
+}
+
+async function drawn(wanted) {
+  const own = (drawing = new AbortController());
+  const [one, ...beside] = wanted.map((column) => picture(state, column.one, column.described));
+  doing("drawing", "Drawing …");
+  render();
+  try {
+    await api.sample({ ...one, steps: state.steps, beside }, own.signal, (line) => {
+      if (own.signal.aborted) return;
+      const column = wanted[line.image];
+      column.receive(line);
+      column.showFrame();
+      if (column.complete) column.explain(rows.get(column.one.model) ?? [], report);
+      renderLevel();
+    });
+    doing("drawn", "Click a pixel to see what it looks at.");
+  } catch (error) {
+    if (error.name !== "AbortError") message(`The server says: ${error.message}.`, true);
+  }
+}
+
+async function look() {
+  clearTimeout(lookWaiting);
+  looking?.abort();
+  if (!state.pixel) {
+    columns.forEach((column) => column.see(null));
+    doing("drawn", "Click a pixel to see what it looks at.");
+    return;
+  }
+  const own = (looking = new AbortController());
+  doing("looking", "Looking …");
+  try {
+    await Promise.all(columns.filter((column) => column.complete).map(async (column) => {
+      const asked = picture(state, column.one, column.described);
+      const sigma = column.frames[column.index].sigma;
+      const seen = await api.look({ ...asked, steps: state.steps, sigma, pixel: column.pixel }, own.signal);
+      if (!own.signal.aborted) column.see(seen);
+    }));
+    if (!own.signal.aborted) doing("looked", "Bright: what the pixel looks at. Point at a condition to see where it acts; Escape ends looking.");
+  } catch (error) {
+    if (error.name !== "AbortError") message(`The server says: ${error.message}.`, true);
+  }
+}
+
+// ------------------------------------------------------------------------------------------
+// Controls.
+
+function level(step) {
+  change({ level: step >= state.steps ? null : step }, false);
+  clearTimeout(lookWaiting);
+  if (!state.pixel) return;
+  looking?.abort();
+  doing("looking", "Looking …");
+  lookWaiting = setTimeout(look, PAUSE);
+}
+
+function play() {
+  clearInterval(playing);
+  let step = 0;
+  const next = () => {
+    if (step > state.steps) clearInterval(playing);
+    else showStep(step++);
+  };
+  const showStep = (index) => {
+    const going = playing;
+    change({ level: index >= state.steps ? null : index }, false);
+    playing = going;
+  };
+  playing = setInterval(next, 140);
+}
+
+function otherPlaces() {
+  const count = state.places.length || 3;
+  const set = places.random[Math.floor(Math.random() * places.random.length)];
+  change({ places: shuffled(set).slice(0, count) });
+}
+
+function bind() {
+  $("paper").addEventListener("input", (event) => change({ places: places.paper.slice(0, Number(event.target.value)) }));
+  $("random").addEventListener("click", otherPlaces);
+  $("clear").addEventListener("click", () => change({ places: [] }));
+  $("sentence").addEventListener("input", (event) => change({ sentence: event.target.value, off: [] }));
+  $("other").addEventListener("click", () => change({ seed: Math.floor(Math.random() * 100_000) }));
+  for (const [name, low, high] of [["seed", 0, 2 ** 31 - 1], ["steps", 2, 64]]) {
+    $(name).addEventListener("change", (event) => {
+      const value = Math.round(Number(event.target.value));
+      event.target.value = clamp(Number.isFinite(value) ? value : state[name], low, high);
+      change({ [name]: Number(event.target.value) });
+    });
+  }
+  $("level").addEventListener("input", (event) => level(Number(event.target.value)));
+  $("play").addEventListener("click", play);
+  $("add").addEventListener("click", () => {
+    const unused = [...models.keys()].find((name) => !state.columns.some((one) => one.model === name) && models.get(name).asks === "places");
+    const one = { model: unused ?? state.columns.at(-1).model, intervention: "none", radius: RADIUS };
+    change({ columns: [...state.columns, one] });
+  });
+  window.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && state.pixel && !$("code").open) {
+      change({ pixel: null, without: null }, false);
+      look();
+    }
+  });
+  window.addEventListener("hashchange", () => open());
+  bindAway();
+}
+
+function bindAway() {
+  const ready = () => columns.every((column) => column.complete) || (message("The pictures are not there yet."), false);
+  const copy = async (text, words) => {
+    await navigator.clipboard.writeText(text).then(() => message(words), () => message("The browser does not let the page copy; select and copy by hand.", true));
+  };
+  $("take-link").addEventListener("click", () => copy(location.href, "The link is copied."));
+  $("take-python").addEventListener("click", () => {
+    $("code-text").textContent = python(state, models);
+    $("code").showModal();
+  });
+  $("code-copy").addEventListener("click", () => copy($("code-text").textContent, "The lines are copied."));
+  $("take-png").addEventListener("click", async () => ready() && save(await sheet(columns), "composcope.png"));
+  $("take-gif").addEventListener("click", async () => ready() && save(await film(columns), "composcope.gif"));
+  $("take-json").addEventListener("click", () => ready() && save(numbers(state, columns), "composcope.json"));
+}
+
+// ------------------------------------------------------------------------------------------
+// The beginning.
+
+function open() {
+  state = read(location.hash, models, places.paper);
+  const chosen = { level: state.level, pixel: state.pixel, without: state.without };
+  render();
+  Object.assign(state, chosen);
+  draw();
+}
+
+const ask = new Ask((chosen) => change({ places: chosen }), (number) => point(number));
+
+async function begin() {
+  const [known, stored] = await Promise.all([api.get("api/models"), api.get("static/places.json")]);
+  models = new Map(known.models.map((model) => [model.name, model]));
+  report = known.report;
+  places = stored;
+  bind();
+  open();
+}
+
+begin().catch((error) => message(`The page could not be opened: ${error.message}.`, true));

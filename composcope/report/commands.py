@@ -1,0 +1,86 @@
+"""The command that makes a row again, from its coordinates alone."""
+
+import shlex
+from collections.abc import Sequence
+
+from composcope.results import Row
+
+
+def command(rows: Sequence[Row]) -> str:
+    """Of rows that one command makes: they differ in K, noise level, pixel, condition, layer, ... alone."""
+    row = rows[0]
+    room, _, _ = row.what.partition("/")
+    if room == "length":
+        return evaluate(rows)
+    if room == "locality":
+        return locality(rows)
+    if room == "features":
+        return features(rows)
+    if room == "circles":
+        words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
+        return "composcope sim --circles" + spelled(words)
+    return f"composcope {room}"
+
+
+def evaluate(rows: Sequence[Row]) -> str:
+    row = rows[0]
+    if row.snapshot is None:  # drawn by no trained model
+        if row.asked == "given":
+            return f"composcope evaluate --images {shlex.quote(str(row.run))} --asked asked.json"
+        return "python -m composcope.experiments.score_machines"
+    most = max(max(one.K or 0, one.max_K or 0) for one in rows)
+    words = {
+        **model(row),
+        "--way": "random" if row.asked == "random" and row.tolerance is not None else None,
+        "--num": number_of(rows),
+        "--max": most,
+        "--tolerance": row.tolerance,
+        "--steps": row.steps,
+        "--seed": row.seed or None,
+    }
+    return f"composcope evaluate {shlex.quote(str(row.run))}" + spelled(words)
+
+
+def locality(rows: Sequence[Row]) -> str:
+    row = rows[0]
+    words = {
+        **model(row),
+        "--states": row.states if row.states != "trajectory" else None,
+        "--num": number_of(rows),
+        "--seed": row.seed or None,
+    }
+    return f"composcope locality {shlex.quote(str(row.run))}" + spelled(words)
+
+
+def features(rows: Sequence[Row]) -> str:
+    row = rows[0]
+    if row.snapshot is None:  # of a text-to-image pipeline
+        return f"composcope features --sdxl {shlex.quote(str(row.run))}" + spelled(
+            {"--seeds": number_of(rows)}
+        )
+    words = {**model(row), "--num": number_of(rows), "--seed": row.seed or None}
+    return f"composcope features {shlex.quote(str(row.run))}" + spelled(words)
+
+
+def number_of(rows: Sequence[Row]) -> int | None:
+    """Of images or samples; rows that are counted otherwise have none."""
+    return max((row.n for row in rows if row.n is not None), default=None)
+
+
+def model(row: Row) -> dict[str, object]:
+    """Which weights, and what was done to them."""
+    within = row.intervention is not None and row.radius is not None
+    return {
+        "--snapshot": row.snapshot if row.snapshot != "final" else None,
+        "--intervention": row.intervention,
+        "--radius": row.radius if within else None,
+    }
+
+
+def spelled(words: dict[str, object]) -> str:
+    """What is None is left out."""
+    known = [(name, value) for name, value in words.items() if value is not None]
+    return "".join(
+        f" {name} {value:g}" if isinstance(value, float) else f" {name} {value}"
+        for name, value in known
+    )

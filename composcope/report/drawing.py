@@ -1,0 +1,91 @@
+"""Figures and pictures as parts of a page: SVG that takes the page's ink, pixels in whole multiples.
+
+with style(): figure = curve(...)        svg(figure) -> "<svg ...>"
+"""
+
+import base64
+import html
+import io
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import matplotlib
+import numpy as np
+from jaxtyping import UInt8
+from matplotlib.figure import Figure
+from PIL import Image
+
+INK = "#010203"  # stands for the page's own colour of text, light or dark
+SIDE = 128  # pixels of a picture on the page, about
+numbers = itertools.count()
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Figures made here have transparent grounds and the page's ink; images keep their own pixels."""
+    ink = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+    settings = {name: INK for name in ink} | {
+        "axes.facecolor": "none",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": 9,
+        "figure.facecolor": "none",
+        "font.size": 9,
+        "image.interpolation": "none",
+        "legend.frameon": False,
+        "path.simplify_threshold": 1.0,  # pixels that a long curve may be off
+        "svg.fonttype": "path",
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def svg(figure: Figure, words: str) -> str:
+    """The figure as part of an HTML page; `words` are its alternative text."""
+    out = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": words}):
+        figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(f"{INK}|#000000|#000(?![0-9a-f])", "currentColor", text)
+    # Every figure has names of its own.
+    prefix = f"f{next(numbers)}-"
+    text = re.sub(r'\bid="', f'id="{prefix}', text)
+    text = text.replace("url(#", f"url(#{prefix}").replace('href="#', f'href="#{prefix}')
+    width = figure.get_figwidth() * 96
+    attributes = f'role="img" aria-label="{html.escape(words)}" style="max-width:{width:.0f}px"'
+    return re.sub(
+        r'<svg (?:[^>]*?)(viewBox="[^"]*")[^>]*>',
+        rf'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" \1 {attributes}>',
+        text,
+        count=1,
+    )
+
+
+def png(image: UInt8[np.ndarray, "h w 3"]) -> str:
+    """As the address of a picture that is inside the page."""
+    out = io.BytesIO()
+    Image.fromarray(image).save(out, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def multiple(width: int, wanted: int = SIDE) -> int:
+    """The width in pixels on the page: a whole multiple, as near to what is wanted as can be."""
+    return width * max(1, round(wanted / width))
+
+
+def strip(images: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate(list(images), axis=1)
+
+
+def mosaic(
+    images: UInt8[np.ndarray, "n h w 3"], columns: int
+) -> UInt8[np.ndarray, "height width 3"]:
+    """Images row by row; what is missing of the last row is white."""
+    blanks = np.full((-len(images) % columns, *images.shape[1:]), 255, np.uint8)
+    whole = np.concatenate([images, blanks])
+    lines = [strip(list(whole[i : i + columns])) for i in range(0, len(whole), columns)]
+    return np.concatenate(lines)

@@ -1,0 +1,204 @@
+"""The figures of the page: functions of rows and kept arrays, a thin bar for every 95 % interval."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from composcope.report.locality import crosses, edges
+from composcope.report.looks import Look, look
+from composcope.results import Row
+from composcope.study.table import PaperValue, Side, mean_row
+
+WIDTH = 5.6  # inches of a figure that shares its line with another
+
+
+def look_of(side: Side) -> Look:
+    return look(side.run, side.intervention.name if side.intervention else None)
+
+
+def over(
+    panel: Axes, rows: Sequence[Row], along: str, side: Side, label: str, shift: float = 0.0
+) -> None:
+    """One model: a line over a coordinate, with a thin bar for every interval."""
+    own = sorted(rows, key=lambda row: getattr(row, along))
+    at = np.array([getattr(row, along) for row in own], float) + shift
+    value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
+    style = look_of(side)
+    bars = np.clip([value - low, high - value], 0, None)
+    panel.errorbar(
+        at,
+        value,
+        bars,
+        color=style.color,
+        marker=style.marker,
+        ms=4.5,
+        lw=1.4,
+        elinewidth=0.7,
+        label=label,
+    )
+
+
+def filled(lines: Mapping[Side, tuple[str, Sequence[Row]]], trained: int | None) -> Figure:
+    """Objects at asked places over K, a line a model; the dashed line is all that was asked for."""
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    panel = figure.add_subplot(xlabel="K, objects asked for", ylabel="of them drawn where asked")
+    most = max((row.K or 0 for _, rows in lines.values() for row in rows), default=1)
+    panel.plot([0, most], [0, most], "--", color="gray", lw=1)
+    panel.annotate(
+        "all", (most, most), (-4, 2), textcoords="offset points", ha="right", color="gray"
+    )
+    if trained:
+        panel.axvspan(0, trained, color="gray", alpha=0.12, lw=0)
+        panel.text(trained / 2, most * 0.97, "trained on", ha="center", fontsize=8, color="gray")
+    shifts = np.linspace(-0.12, 0.12, len(lines)) if len(lines) > 1 else [0.0]
+    for (side, (label, rows)), shift in zip(lines.items(), shifts, strict=True):
+        over(panel, rows, "K", side, label, float(shift))
+    panel.set_xticks(range(most + 1))
+    panel.set_ylim(-0.2, most + 0.4)
+    panel.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.92))
+    return figure
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a forest: a model, its row, and what the paper has for it."""
+
+    side: Side
+    label: str
+    row: Row | None
+    paper: Sequence[PaperValue] = ()
+
+
+PAPER_MARKS = {"v1": ("$\\diamondsuit$", "the paper, v1"), "v3": ("$\\star$", "the paper, v3")}
+
+
+def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Figure:
+    """A line a model: our value with its interval, the paper's beside it."""
+    figure = Figure(figsize=(WIDTH, 1.0 + 0.3 * len(lines)), layout="constrained")
+    panel = figure.add_subplot(xlabel=words)
+    for index, line in enumerate(lines):
+        style = look_of(line.side)
+        if line.row is None or line.row.value is None:
+            panel.text(0, index, " not measured", va="center", fontsize=8, color="gray")
+        else:
+            value, low, high = edges(line.row.estimate)
+            bar = [[max(value - low, 0)], [max(high - value, 0)]]
+            panel.errorbar(
+                value, index, xerr=bar, color=style.color, marker=style.marker, ms=6, elinewidth=0.9
+            )
+        for value in line.paper:
+            mark, _ = PAPER_MARKS[value.version]
+            middle = (value.low + value.high) / 2
+            panel.plot(middle, index - 0.28, marker=mark, ms=7, color="gray", mew=0.3)
+    for mark, label in PAPER_MARKS.values() if any(line.paper for line in lines) else ():
+        panel.plot([], [], ls="", marker=mark, ms=7, color="gray", mew=0.3, label=label)
+    if chance is not None:
+        panel.axvline(chance, color="gray", ls=":", lw=1, label="chance")
+    panel.set_yticks(range(len(lines)), [line.label for line in lines])
+    panel.set_ylim(len(lines) - 0.4, -0.6)
+    panel.set_xlim(left=min(0, panel.get_xlim()[0]))
+    panel.grid(axis="x", color="gray", alpha=0.25, lw=0.6)
+    if panel.get_legend_handles_labels()[1]:
+        figure.legend(fontsize=8, loc="outside upper right", ncols=3)
+    return figure
+
+
+def over_noise(
+    lines: Mapping[Side, tuple[str, Sequence[Row]]], words: str, chance: float | None
+) -> Figure:
+    """A share or a size over noise levels, high noise first, as a sampler walks; means over pixels."""
+    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+    panel = figure.add_subplot(
+        xlabel="noise level $\\sigma$, from noise to image", ylabel=words, xscale="log"
+    )
+    for side, (label, rows) in lines.items():
+        by_sigma: dict[float, list[Row]] = {}
+        for row in rows:
+            by_sigma.setdefault(float(row.sigma or 0), []).append(row)
+        means = [mean_at(sigma, some) for sigma, some in by_sigma.items()]
+        over(panel, means, "sigma", side, label)
+    if chance is not None:
+        panel.axhline(chance, color="gray", ls=":", lw=1, label="chance")
+    panel.set_ylim(bottom=0)
+    panel.invert_xaxis()
+    panel.legend(fontsize=8)
+    return figure
+
+
+def mean_at(sigma: float, rows: Sequence[Row]) -> Row:
+    return replace(mean_row(rows), sigma=sigma)
+
+
+def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> Figure:
+    """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is as
+    bright as its condition acts on that pixel.
+    """
+    figure = Figure(figsize=(1.25 * levels + 1.1, 1.3 * len(maps) + 0.3), layout="constrained")
+    panels = figure.subplots(len(maps), levels, squeeze=False)
+    for line, (name, kept) in zip(panels, maps.items(), strict=True):
+        chosen = np.linspace(0, len(kept["sigmas"]) - 1, levels).round().astype(int)
+        probe = min(2, len(kept["pixels"]) - 1)  # lower left, as in the paper
+        row, column = kept["pixels"][probe].tolist()
+        for panel, level in zip(line, chosen, strict=True):
+            root = np.sqrt(kept["gradients"][level, probe].astype(float))
+            panel.imshow(root, cmap="magma", vmin=0, vmax=root.max() or 1)
+            panel.plot(column, row, "o", mfc="none", mec="white", ms=8, mew=0.9)
+            panel.set(xticks=[], yticks=[])
+            panel.set_title(f"$\\sigma$ = {kept['sigmas'][level]:.2g}", fontsize=8)
+        acts = kept["influences"][chosen].astype(float)
+        if len(kept["places"]):
+            crosses(line[None], acts, [(row, column)], kept["places"])
+        line[0].set_ylabel(name, fontsize=8)
+    return figure
+
+
+def rule() -> Figure:
+    """The paper's rule for K_max on an example: eight images for each K of a model trained on 1-3."""
+    right = [8, 8, 8, 7, 6, 4, 3, 1, 0]
+    near = [0, 0, 0, 1, 2, 4, 5, 7, 6]
+    figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+    panel = figure.add_subplot()
+    for K, (all_there, nearly) in enumerate(zip(right, near, strict=True), start=1):
+        for image in range(8):
+            there = image < all_there
+            close = image < all_there + nearly
+            color = "#0072B2" if there else "#56B4E9" if close else "none"
+            panel.plot(
+                K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6, alpha=1 if there else 0.6
+            )
+        success = all_there == 8 if K <= 3 else all_there + nearly == 8 and all_there > 2
+        panel.text(K, 8.25, "✓" if success else "✗", ha="center", va="center", fontsize=13)
+    panel.plot([3.5, 3.5], [-0.5, 10.2], color="gray", lw=1, ls="--")
+    panel.text(
+        2, 9.5, "trained on 1-3:\nall K, in every image", ha="center", va="center", fontsize=8
+    )
+    panel.text(
+        6.6,
+        9.5,
+        "beyond: never fewer than K - 2,\nand all K in more than a quarter",
+        ha="center",
+        va="center",
+        fontsize=8,
+    )
+    panel.annotate(
+        "$K_{max}$ = 7",
+        (7, -0.55),
+        (7, -2.0),
+        ha="center",
+        arrowprops={"arrowstyle": "->", "color": "gray"},
+    )
+    for color, label in (("#0072B2", "all K"), ("#56B4E9", "K - 1 or K - 2"), ("none", "fewer")):
+        panel.plot([], [], "s", ms=8, mfc=color, mec="gray", mew=0.6, label=label)
+    panel.set(
+        xlim=(0.4, 9.6),
+        ylim=(-2.4, 10.3),
+        xticks=range(1, 10),
+        yticks=[],
+        xlabel="K, objects asked for",
+    )
+    panel.spines["left"].set_visible(False)
+    panel.legend(fontsize=8, loc="lower left", ncols=3, columnspacing=1, handletextpad=0.3)
+    return figure

@@ -1,0 +1,58 @@
+"""One colour and one marker for every model, the same in all figures.
+
+Colours are Okabe and Ito's and Tol's, which colour-blind people tell apart; markers tell models of one
+colour apart, and all of them in black and white.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, OLIVE, WINE, TEAL = "#E69F00", "#56B4E9", "#999933", "#AA4466", "#44AA99"
+VIOLET, BROWN, LIME = "#8C86D9", "#A6761D", "#66A61E"
+
+
+@dataclass(frozen=True)
+class Look:
+    color: str
+    marker: str  # as Matplotlib calls it
+
+
+LOOKS = {  # by run and intervention
+    ("exp1", None): Look(BLUE, "o"),
+    ("exp1-seed1", None): Look(BLUE, "D"),
+    ("exp1-one", None): Look(VIOLET, "v"),
+    ("exp1-two", None): Look(BLUE, "<"),
+    ("exp1-four", None): Look(BLUE, ">"),
+    ("exp1-five", None): Look(LIME, "^"),
+    ("exp1-six", None): Look(BLUE, "P"),
+    ("exp2", None): Look(VERMILLION, "s"),
+    ("exp2-seed1", None): Look(VERMILLION, "D"),
+    ("exp2", "local"): Look(GREEN, "^"),
+    ("exp2", "smooth"): Look(GREEN, "v"),
+    ("exp2", "annealed"): Look(GREEN, "<"),
+    ("exp2", "own"): Look(GREEN, ">"),
+    ("exp2", "composed"): Look(GREEN, "X"),
+    ("exp2l", None): Look(PURPLE, "D"),
+    ("exp2l-one", None): Look(WINE, "v"),
+    ("exp2l-wide", None): Look(BROWN, "X"),
+    ("exp3", None): Look(ORANGE, "P"),
+    ("exp3-seed1", None): Look(ORANGE, "D"),
+    ("exp3s", None): Look(OLIVE, "p"),
+    ("exp3l", None): Look(SKY, "h"),
+    ("random", None): Look(TEAL, "p"),
+    ("drop-one", None): Look(WINE, "h"),
+    ("color", None): Look(OLIVE, "o"),
+    ("color-three", None): Look(OLIVE, "v"),
+}
+OTHERS = tuple(
+    Look(color, marker)
+    for marker in "o^sDvP"
+    for color in (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, OLIVE, WINE, TEAL)
+)
+
+
+def look(run: str | None, intervention: str | None = None) -> Look:
+    """Of a model that is not in the table, one that depends on its name alone."""
+    known = LOOKS.get((run or "", intervention))
+    return known or OTHERS[zlib.crc32(f"{run} {intervention}".encode()) % len(OTHERS)]

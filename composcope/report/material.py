@@ -1,0 +1,140 @@
+"""What the report is made of: rows, pictures and kept arrays, those that ship and those measured here.
+
+What was measured here takes the place of what ships of the same run, unless it is of the same weights and
+of fewer samples; all told apart by coordinates alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from composcope.results import Row, gather, where
+from composcope.results.arrays import read_origin
+from composcope.results.samples import Samples, gather_samples
+from composcope.study.table import TOLERANCE, Side
+
+Kept = tuple[Mapping[str, Any], Mapping[str, np.ndarray]]  # the coordinates of a model, its arrays
+FINAL = ["final", None]
+
+
+@dataclass(frozen=True)
+class Material:
+    rows: Sequence[Row] = ()
+    samples: Sequence[Samples] = ()
+    maps: Sequence[Kept] = ()  # of locality: what pixels look at
+    matrices: Sequence[Kept] = ()  # of features: cosines of concepts
+    toys: Mapping[str, Path] = field(default_factory=dict)  # folders of curves of theory and sim
+
+    def samples_of(self, side: Side) -> Samples | None:
+        return next((some for some in self.samples if fits(some.about, side)), None)
+
+    def maps_of(self, side: Side) -> Mapping[str, np.ndarray] | None:
+        return next((arrays for about, arrays in self.maps if fits(about, side)), None)
+
+
+def fits(about: Mapping[str, Any], side: Side) -> bool:
+    """Whether these are the coordinates of the final weights of this side."""
+    name = side.intervention.name if side.intervention else None
+    same = about.get("run") == side.run and about.get("intervention") == name
+    return same and about.get("snapshot") in FINAL and about.get("states") != "noised"
+
+
+def material(shipped: Path, folders: Sequence[Path]) -> Material:
+    """All that is in these folders; later folders come before earlier ones, and before what ships."""
+    own = gather(folders)
+    everywhere = [shipped, *folders]
+    toys = {}
+    for room in ("theory", "sim"):
+        places = [path for folder in everywhere for path in sorted(folder.rglob(room))]
+        if places:
+            toys[room] = places[-1]
+    return Material(
+        rows=joined(gather([shipped]), own),
+        samples=gather_samples(everywhere),
+        maps=kept_arrays(everywhere, "maps.npz"),
+        matrices=kept_arrays(everywhere, "matrices.npz"),
+        toys=toys,
+    )
+
+
+def kept_arrays(folders: Sequence[Path], name: str) -> list[Kept]:
+    paths = [path for folder in folders for path in sorted(folder.rglob(name))]
+    return [read_origin(path) for path in reversed(paths)]
+
+
+def joined(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
+    """Shipped rows of a run go where rows of other weights with its name were measured here. Of the same
+    weights the measurement of more samples counts, as a whole; of as many, the one made here.
+    """
+    here = {(row.run, row.weights) for row in own if row.weights is not None}
+    runs = {run for run, _ in here}
+    stays = [row for row in shipped if row.run not in runs or (row.run, row.weights) in here]
+    there = samples_behind(stays)
+    ours = samples_behind(own)
+    kept = [row for row in stays if ours.get(measurement(row), -1) < there[measurement(row)]]
+    return kept + [row for row in own if ours[measurement(row)] >= there.get(measurement(row), 0)]
+
+
+def samples_behind(rows: Sequence[Row]) -> dict[tuple, int]:
+    """The most samples of each measurement; 0 of those that have none, such as claims of theory."""
+    most: dict[tuple, int] = {}
+    for row in rows:
+        most[measurement(row)] = max(most.get(measurement(row), 0), row.n or 0)
+    return most
+
+
+def measurement(row: Row) -> tuple:
+    """What one call of a measurement gives rows of, whatever its number of samples, K or noise levels;
+    claims of theory are measured one by one.
+    """
+    room, _, _ = row.what.partition("/")
+    radius = row.radius if row.intervention else None
+    model = (row.run, row.snapshot, row.intervention, radius)
+    return (
+        row.what if row.claim else room,
+        *model,
+        row.asked,
+        row.tolerance,
+        row.states,
+        row.contrast,
+        row.seed,
+    )
+
+
+def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
+    """The rows of one measurement of a side: its final weights asked in the usual way and judged at the
+    usual tolerance, the newest of those.
+    """
+    wanted = {"what": what, "run": side.run, "snapshot": FINAL, **coordinates}
+    wanted["intervention"] = side.intervention.name if side.intervention else None
+    if side.intervention and side.intervention.radius is not None:
+        wanted["radius"] = side.intervention.radius
+    groups: dict[tuple, list[Row]] = {}
+    for row in where(rows, **wanted):
+        if row.value is not None:
+            one = (
+                row.weights,
+                row.asked,
+                row.tolerance,
+                row.steps,
+                row.seed,
+                row.setting,
+                row.states,
+            )
+            groups.setdefault(one, []).append(row)
+    return max(groups.values(), key=usual, default=[])
+
+
+def usual(rows: Sequence[Row]) -> tuple:
+    """The larger the more usual: how rows were asked and judged, then the last measured."""
+    row = rows[0]
+    off = abs((TOLERANCE if row.tolerance is None else row.tolerance) - TOLERANCE)
+    return (row.states != "noised", row.asked != "random", -off, row.date or "", row.n or 0)
+
+
+def one(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> Row | None:
+    found = of_side(rows, side, what, **coordinates)
+    return found[-1] if found else None

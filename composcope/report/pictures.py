@@ -1,0 +1,146 @@
+"""Pictures of the page: figures with their words, Figure 1, sheets of images, an animation."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from composcope.report.drawing import mosaic, multiple, png, strip, svg
+from composcope.report.material import FINAL, Material
+from composcope.report.words import EXP1, EXP2, EXP2L, MENDED, kind, name
+from composcope.results.samples import Samples
+from composcope.study.table import Side
+
+SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
+FIGURE_1 = (EXP1, EXP2, MENDED, EXP2L)
+HOLD = 5  # times that the last frame of an animation is shown
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure with the words under it; `wide` ones have a line of their own."""
+
+    figure: Figure
+    words: str
+    wide: bool = False
+
+
+def drawn(shown: Shown) -> str:
+    text = html.escape(shown.words)
+    button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
+    return f'<figure class="{"wide" if shown.wide else "part"}">{button}<figcaption>{text}</figcaption></figure>'
+
+
+def gallery(shown: Sequence[Shown], none: str) -> str:
+    if not shown:
+        return missing(none)
+    return f"<div class=figures>{''.join(map(drawn, shown))}</div>"
+
+
+def missing(what: str) -> str:
+    return f"<p class=none>{html.escape(what)}</p>"
+
+
+def sizes(width: int) -> str:
+    """Widths of a picture on the page as CSS: usual, on a large screen and a small one, and enlarged there."""
+    wanted = {"--usual": 128, "--big": 192, "--small": 64, "--large": 640, "--phone": 320}
+    return ";".join(f"{key}:{multiple(width, value)}px" for key, value in wanted.items())
+
+
+def shot(samples: Samples | None, K: int) -> str:
+    """The first image that was asked for K conditions, a cross where one is missing, and the count."""
+    numbers = samples.of(K) if samples else []
+    if samples is None or not numbers:
+        return '<figure class="shot blank none"><span>not drawn</span></figure>'
+    i = numbers[0]
+    asked, met = samples.record.asked[i], samples.record.met[i]
+    verdict = "✓" if all(met) else "✗"
+    extra = f", +{samples.extra(i)}" if samples.extra(i) else ""
+    count = f"{sum(met)} of {K}{extra}"
+    alt = f"{samples.about.get('run')} asked for {K}: {sum(met)} there, {samples.extra(i)} extra"
+    lost = [
+        place
+        for place, there in zip(asked, met, strict=True)
+        if not there and not isinstance(place, str)
+    ]
+    image = f'<img class=pixels style="{sizes(samples.images.shape[2])}" alt="{html.escape(alt)}" src="{png(samples.images[i])}">'
+    return (
+        f"<figure class=shot><button class=zoom title=Enlarge><span class=over>{image}{crossed(lost)}</span></button>"
+        f"<figcaption><b>{verdict}</b> {count}</figcaption></figure>"
+    )
+
+
+def crossed(places: Sequence) -> str:
+    """A thin red cross at each place, over a picture."""
+    marks = "".join(
+        f'<path d="M{100 * u - 3:.1f} {100 * v - 3:.1f}l6 6m0-6l-6 6"/>' for u, v in places
+    )
+    return (
+        '<svg viewBox="0 0 100 100" preserveAspectRatio="none" fill="none" stroke-width="1.6" aria-hidden="true">'
+        f'<g stroke="#fff" stroke-width="3">{marks}</g><g stroke="#d00030">{marks}</g></svg>'
+    )
+
+
+def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> str:
+    """Columns K = 1, 3, 6, 9; a row a model; every picture the first from its seed, not chosen."""
+    parts = ["<span class=corner></span>", *(f"<span class=k>K = {K}</span>" for K in SHOWN_K)]
+    for side in sides:
+        title = name(side) if side.intervention != MENDED.intervention else f"{side.run}, mended"
+        parts.append(f"<div class=who><b>{html.escape(title)}</b>{html.escape(kind(side))}</div>")
+        parts += [shot(material.samples_of(side), K) for K in SHOWN_K]
+    return f"<div class=one>{''.join(parts)}</div>"
+
+
+def sheets(material: Material) -> str:
+    """All images that are kept of every model: a row a K."""
+    parts = []
+    for samples in material.samples:
+        if samples.about.get("snapshot") not in FINAL:
+            continue
+        Ks = [K for K in SHOWN_K if samples.of(K)]
+        if not Ks:
+            continue
+        columns = max(len(samples.of(K)) for K in Ks)
+        blank = np.full((1, *samples.images.shape[1:]), 255, np.uint8)
+        ordered = []
+        for K in Ks:
+            ordered.append(samples.images[samples.of(K)])
+            ordered += [blank] * (columns - len(samples.of(K)))
+        picture = mosaic(np.concatenate(ordered), columns)
+        width = picture.shape[1]
+        about = samples.about
+        label = " + ".join(
+            str(part) for part in (about.get("run"), about.get("intervention")) if part
+        )
+        text = f"{label}: rows K = {', '.join(map(str, Ks))}"
+        size = f"--usual:{width}px;--big:{width}px;--small:{width}px;--large:{multiple(width, 768)}px;--phone:{width}px"
+        image = f'<img class=pixels style="{size}" alt="{html.escape(text)}" src="{png(picture)}">'
+        parts.append(
+            f"<figure><button class=zoom title=Enlarge>{image}</button><figcaption>{html.escape(text)}</figcaption></figure>"
+        )
+    return f"<div class=sheets>{''.join(parts)}</div>" if parts else missing("No images are kept.")
+
+
+def walks(material: Material) -> str:
+    """How one image of each model comes out of the same noise: the denoised image of every noise level."""
+    parts = []
+    for side in (EXP1, EXP2, MENDED):
+        samples = material.samples_of(side)
+        if samples is None or not len(samples.frames):
+            continue
+        frames = [*samples.frames, *[samples.frames[-1]] * HOLD]
+        height, width = samples.frames.shape[1:3]
+        w = multiple(width, 192)
+        K = len(samples.record.walked)
+        text = f"{name(side)}, asked for {K}: the denoised image from sigma {samples.sigmas[0]:.0f} to 0"
+        css = f"--w:{w}px;--h:{w * height // width}px;--n:{len(frames)};--time:{0.28 * len(frames):.1f}s"
+        ground = f"background-image:url({png(strip(frames))})"
+        parts.append(
+            f'<figure><div class=walk role=img aria-label="{html.escape(text)}" style="{css};{ground}"></div>'
+            f"<figcaption>{html.escape(name(side))}, K = {K}</figcaption></figure>"
+        )
+    if not parts:
+        return missing("No denoising is kept to be shown here; composcope evaluate keeps one.")
+    return f"<h3>Out of the noise</h3><div class=walks>{''.join(parts)}</div>"

@@ -1,0 +1,300 @@
+"""Tables of the page: every number with its interval and the command that makes it again.
+
+A table becomes a stack of cards where the screen is narrow, so that none is ever cut.
+"""
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from composcope.report.commands import command
+from composcope.report.figures import look_of
+from composcope.report.material import of_side, one
+from composcope.report.theory import predicted
+from composcope.report.words import (
+    SEEN,
+    Verdict,
+    claims,
+    findings,
+    kind,
+    name,
+    paper_words,
+    told,
+    two,
+    verdict,
+)
+from composcope.results import Row
+from composcope.study.table import BY_NAME, Side, trained_on
+
+
+@dataclass(frozen=True)
+class Html:
+    """Text that is HTML already."""
+
+    text: str
+
+
+Cell = str | Verdict | Html
+
+
+def cell(value: Cell) -> str:
+    if isinstance(value, Html):
+        return value.text
+    if isinstance(value, Verdict):
+        return f"<b class=mark>{value.mark}</b> {html.escape(value.words)}"
+    return html.escape(value)
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[Cell]]) -> str:
+    """Columns that are empty in every line are left out."""
+    lines = list(lines)
+    if not lines:
+        return "<p class=none>Nothing is measured.</p>"
+    shown = [i for i in range(len(head)) if any(line[i] != "" for line in lines)]
+    titles = "".join(f"<th>{html.escape(head[i])}</th>" for i in shown)
+    body = []
+    for line in lines:
+        cells = "".join(data_cell(head[i], line[i]) for i in shown)
+        body.append(f"<tr>{cells}</tr>")
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def data_cell(title: str, value: Cell) -> str:
+    """With the title of its column, which a card shows before it."""
+    if value == "":
+        return "<td class=blank></td>"
+    return f'<td data-head="{html.escape(title)}"><div>{cell(value)}</div></td>'
+
+
+def code(words: str) -> Html:
+    return Html(f"<code>{html.escape(words)}</code>")
+
+
+def folded(title: str, body: str) -> str:
+    return f"<details><summary>{html.escape(title)}</summary>{body}</details>"
+
+
+def swatch(side: Side) -> Html:
+    style = look_of(side)
+    dot = f'<i class=dot style="background:{style.color}"></i>'
+    return Html(f"{dot}<b>{html.escape(name(side))}</b>")
+
+
+# ----------------------------------------------------------------------------
+# How far models compose.
+
+LENGTH_HEAD = (
+    "run",
+    "trained on",
+    "K_max [95 %]",
+    "the paper",
+    "agrees?",
+    "strict rule [95 %]",
+    "drawn of 9 asked [95 %]",
+    "drawn at K = 0",
+    "network calls",
+    "command",
+)
+
+
+def lengths(rows: Sequence[Row], sides: Sequence[Side]) -> str:
+    """K_max beside the paper's, a line a model."""
+    return table(LENGTH_HEAD, [length_line(rows, side) for side in sides])
+
+
+def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
+    run = BY_NAME.get(side.run)
+    paper = run.paper_k_max if run and not side.intervention else ()
+    reached = one(rows, side, "length/k_max", rule="paper")
+    strict = one(rows, side, "length/k_max", rule="strict")
+    nine = one(rows, side, "length/found", K=9)
+    none = one(rows, side, "length/drawn", K=0)
+    calls = one(rows, side, "length/evaluations")
+    trained = trained_on(run.config()) if run else ""
+    drawn = told(none) if none else ""
+    if run and run.paper_none_asked and none and not side.intervention:
+        drawn += f"; paper {paper_words(run.paper_none_asked)}"
+    return [
+        swatch(side),
+        trained if side.intervention is None else kind(side),
+        told(reached),
+        paper_words(paper),
+        verdict(reached, paper),
+        told(strict) if strict else "",
+        told(nine) if nine else "",
+        drawn,
+        two(calls.value) if calls and calls.value != 1 else "",
+        code(command([reached]) if reached else f"composcope reproduce --only {side.run}")
+        if reached or run
+        else "",
+    ]
+
+
+# ----------------------------------------------------------------------------
+# Every number.
+
+ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
+ONE_CALL = (
+    "snapshot",
+    "images",
+    "weights",
+    "intervention",
+    "asked",
+    "tolerance",
+    "steps",
+    "states",
+    "seed",
+)
+ONE_CALL += ("setting", "contrast")  # equal in all rows that one command makes
+ONE_LINE = (
+    "radius",
+    "rule",
+    "K",
+    "max_K",
+    "sigma",
+    "level",
+    "pixel",
+    "place",
+    "condition",
+    "part",
+    "maps",
+    "concept",
+)
+
+
+def every_number(rows: Sequence[Row]) -> str:
+    """All rows, folded away by run; under each command, those that differ in one coordinate on one line."""
+    runs: dict[str, list[Row]] = {}
+    for row in rows:
+        runs.setdefault(str(row.run or "exact"), []).append(row)
+    return "".join(folded(f"{run}: {len(own):,} numbers", calls(own)) for run, own in runs.items())
+
+
+def calls(rows: Sequence[Row]) -> str:
+    made: dict[tuple, list[Row]] = {}
+    for row in rows:
+        room, _, _ = row.what.partition("/")
+        made.setdefault((room, *(getattr(row, field) for field in ONE_CALL)), []).append(row)
+    parts = []
+    for own in made.values():
+        title = f"<h4>{code(command(own)).text}</h4>"
+        parts.append(
+            f"{title}<p class=small>{html.escape(coordinates(own[0], ONE_CALL))}</p>{numbers(own)}"
+        )
+    return "".join(parts)
+
+
+def numbers(rows: Sequence[Row]) -> str:
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        along = next((field for field in ALONG if getattr(row, field) is not None), None)
+        fixed = tuple(getattr(row, field) for field in ONE_LINE if field != along)
+        groups.setdefault((row.what, along, fixed), []).append(row)
+    lines: list[list[Cell]] = []
+    for (what, along, _), own in groups.items():
+        ordered = sorted(own, key=lambda row: getattr(row, along) if along else 0)
+        shown = " ".join(value_at(row, along) for row in ordered)
+        fields = [field for field in ONE_LINE if field != along]
+        n = max((row.n for row in own if row.n is not None), default=None)
+        lines.append([what, coordinates(own[0], fields), Html(shown), "" if n is None else str(n)])
+    return table(("what", "where", "value [95 % interval]", "n"), lines)
+
+
+def value_at(row: Row, along: str | None) -> str:
+    at = (
+        ""
+        if along is None
+        else row.layer
+        if along == "index" and row.layer
+        else f"{along} {two(getattr(row, along))}"
+    )
+    return f"<span><small>{html.escape(str(at))}</small> {html.escape(told(row))}</span>"
+
+
+def coordinates(row: Row, fields: Iterable[str]) -> str:
+    known = [(field, getattr(row, field)) for field in fields]
+    return ", ".join(f"{field} {spelled(value)}" for field, value in known if value is not None)
+
+
+def spelled(value: object) -> str:
+    if isinstance(value, tuple):
+        return "(" + ", ".join(two(part) for part in value) + ")"
+    return two(value) if isinstance(value, float | int) else str(value)
+
+
+# ----------------------------------------------------------------------------
+# Comparisons, claims, tolerances.
+
+
+def comparisons(rows: Sequence[Row]) -> str:
+    """The study's effects: a line a finding and measurement."""
+    lines: list[list[Cell]] = []
+    for (place, says), some in findings(rows).items():
+        for comparison in some:
+            values = (
+                f"{told(comparison.above)} against {told(comparison.below)}"
+                if comparison.above
+                else ""
+            )
+            by = comparison.effect.measurement.words
+            lines.append([place, says, by, SEEN[comparison.agrees], values, comparison.terms])
+    return table(
+        ("where", "finding", "measured by", "seen here?", "ours [95 %]", "at equal terms?"), lines
+    )
+
+
+def claim_table(rows: Sequence[Row], room: str) -> str:
+    holds: Callable[[Row], Verdict] = lambda row: (
+        Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold")
+    )
+    lines = [
+        [str(row.claim), predicted(row), told(row), holds(row), code(f"composcope {room}")]
+        for row in claims(rows, room)
+    ]
+    return table(("claim", "predicted", "measured [95 %]", "holds?", "command"), lines)
+
+
+def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> str:
+    """K_max of every run at every tolerance it was judged at."""
+    lines: list[list[Cell]] = []
+    for side in sides:
+        known = sorted(
+            {
+                row.tolerance
+                for row in rows
+                if row.run == side.run and row.tolerance is not None and row.K is not None
+            }
+        )
+        for tolerance in known:
+            found = one(rows, side, "length/k_max", rule="paper", tolerance=tolerance)
+            if found and len(known) > 1:
+                nine = one(rows, side, "length/found", K=9, tolerance=tolerance)
+                lines.append(
+                    [
+                        swatch(side),
+                        two(tolerance),
+                        told(found),
+                        told(nine) if nine else "",
+                        code(command([found])),
+                    ]
+                )
+    return table(
+        ("run", "within, image sides", "K_max [95 %]", "drawn of 9 asked [95 %]", "command"), lines
+    )
+
+
+def detector(rows: Sequence[Row], sides: Sequence[Side]) -> str:
+    """The share of failures that the detector's own error may explain, by K."""
+    lines: list[list[Cell]] = []
+    for side in sides:
+        own = of_side(rows, side, "length/error")
+        if own:
+            ordered = sorted(own, key=lambda row: row.K or 0)
+            lines.append(
+                [
+                    swatch(side),
+                    Html(" ".join(value_at(row, "K") for row in ordered)),
+                    code(command(own)),
+                ]
+            )
+    return table(("run", "share of images, by K", "command"), lines)

@@ -1,0 +1,148 @@
+"""The page in a real browser: nothing is cut, at any width, light or dark; the first screen holds what it should."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from composcope.report.material import Material, material
+from composcope.report.page import page
+from composcope.results.samples import Record, Samples
+from composcope.runs.model import SHIPPED
+from composcope.study.table import LOCAL
+
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+SCREENS = {390: 844, 1280: 800, 1920: 1080}
+
+# Everything that sticks out of the screen to a side, and every table or figure wider than its place.
+CUT = """() => {
+  document.querySelectorAll('details').forEach(one => one.open = true);
+  const screen = document.documentElement.clientWidth;
+  const cut = [];
+  for (const one of document.querySelectorAll('main *')) {
+    if (one.ownerSVGElement) continue;
+    const box = one.getBoundingClientRect();
+    if (box.width && (box.right > screen + 1 || box.left < -1)) cut.push([one.tagName, one.className, box.right]);
+    if (one.matches('table, figure, td, .one') && one.scrollWidth > one.clientWidth + 1 && one.clientWidth)
+      cut.push([one.tagName, one.className, one.scrollWidth, one.clientWidth, one.textContent.slice(0, 60)]);
+  }
+  const tables = document.querySelectorAll('table').length;
+  const figures = document.querySelectorAll('figure').length;
+  return {cut, tables, figures, wide: document.documentElement.scrollWidth - screen};
+}"""
+PIXELS = """() => [...document.querySelectorAll('.one img.pixels')].map(one =>
+  [one.getBoundingClientRect().width / one.naturalWidth, getComputedStyle(one).imageRendering])"""
+
+
+def samples_of(run, intervention=None):
+    """64x64, as the models that ship; every image with a place that is missing."""
+    images = np.random.default_rng(0).integers(0, 255, (4, 64, 64, 3), dtype=np.uint8)
+    asked = [[(0.1 * (i + 1), 0.5) for i in range(K)] for K in (1, 3, 6, 9)]
+    met = [[i > 0 for i in range(len(one))] for one in asked]
+    record = Record(asked, met, asked, asked[2])
+    about = {"run": run, "snapshot": "final", "intervention": intervention}
+    return Samples(about, images, record, images[:2], np.array([80.0, 0.0]))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    found = material(SHIPPED, [])
+    models = (("exp1", None), ("exp2", None), ("exp2", LOCAL.name), ("exp2l", None))
+    shown = [samples_of(*model) for model in models]
+    text = page(
+        Material(found.rows, shown, found.maps, found.matrices, found.toys),
+        compare=["exp1", "exp2"],
+    )
+    assert len(text.encode()) < 8e6
+    path = tmp_path_factory.mktemp("page") / "index.html"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=0)
+        yield opened
+        opened.close()
+
+
+def shown(browser, path, width, scheme="light", **more):
+    tab = browser.new_page(
+        viewport={"width": width, "height": SCREENS[width]}, color_scheme=scheme, **more
+    )
+    tab.set_default_timeout(0)
+    tab.goto(path.as_uri())
+    return tab
+
+
+@pytest.mark.parametrize("width", SCREENS)
+def test_nothing_is_cut(browser, path, width):
+    tab = shown(browser, path, width)
+    found = tab.evaluate(CUT)
+    assert found["tables"] > 30 and found["figures"] > 40
+    assert found["cut"][:5] == [] and found["wide"] == 0
+    tab.close()
+
+
+def test_the_first_screen(browser, path):
+    """At 1280 x 800 without scrolling: title, sentence, all of Figure 1 with its counts, three facts."""
+    tab = shown(browser, path, 1280)
+    for what, count in (
+        ("h1", 1),
+        (".lead", 1),
+        (".one .shot", 16),
+        (".one .shot figcaption", 16),
+        (".facts li", 3),
+    ):
+        boxes = [
+            one.bounding_box()
+            for one in tab.locator(
+                "main > " + what if what == "h1" else f".first {what}, main > {what}"
+            ).all()
+        ]
+        assert len(boxes) == count, what
+        assert all(
+            box["y"] + box["height"] <= 800 and box["x"] + box["width"] <= 1280 for box in boxes
+        ), what
+    tab.close()
+
+
+@pytest.mark.parametrize("width", SCREENS)
+def test_pictures_are_whole_multiples_of_their_pixels(browser, path, width):
+    tab = shown(browser, path, width)
+    drawn = tab.evaluate(PIXELS)
+    assert drawn and all(
+        scale >= 1 and scale == int(scale) and how == "pixelated" for scale, how in drawn
+    )
+    tab.close()
+
+
+def test_pictures_enlarge_on_click_and_by_key(browser, path):
+    tab = shown(browser, path, 1280)
+    for picture in ("#compose .figures .zoom", ".one .zoom"):
+        small = tab.locator(picture).first.locator("svg, img").first.bounding_box()["width"]
+        tab.locator(picture).first.press("Enter")
+        large = tab.locator("dialog[open] svg, dialog[open] img").first.bounding_box()["width"]
+        assert large > 1.5 * small
+        tab.keyboard.press("Escape")
+        assert tab.locator("dialog[open]").count() == 0
+    tab.locator(".one .zoom").first.click()
+    assert tab.locator("dialog[open]").count() == 1
+    tab.close()
+
+
+def test_in_the_dark_figures_are_light(browser, path):
+    tab = shown(browser, path, 390, "dark")
+    light = """() => {
+      const value = one => getComputedStyle(one).color.match(/[0-9]+/g).slice(0, 3).reduce((a, b) => a + +b, 0);
+      return [getComputedStyle(document.body).backgroundColor, value(document.querySelector('#compose svg'))]; }"""
+    ground, ink = tab.evaluate(light)
+    assert sum(map(int, ground.strip("rgb()").split(","))) < 150 and ink > 500
+    assert "#000000" not in path.read_text()[path.read_text().index("<svg") :]
+    tab.close()

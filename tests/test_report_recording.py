@@ -1,0 +1,120 @@
+"""The recording of the report: sliders over sprites, in one fragment that needs nothing else."""
+
+import base64
+import io
+import re
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from composcope.errors import InputError
+from composcope.report.recording import LARGEST, Drawn, Looked, coloured, recording
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def drawn(name="exp1", side=16, count=2, numbers=(0, 1, 3)):
+    """Flat pictures whose grey says which K and which image they are."""
+    images = {
+        K: np.stack(
+            [np.full((side, side, 3), 10 + 40 * K + 20 * i, np.uint8) for i in range(count)]
+        )
+        for K in numbers
+    }
+    places = {K: [[(0.25, 0.5)] * K] * count for K in numbers}
+    return Drawn(name, images, places, places, {K: [K] * count for K in numbers})
+
+
+def looked(name="exp1", levels=3, side=16):
+    gradients = np.zeros((levels, 2, side, side))
+    for level in range(levels):
+        gradients[level, 0, 4, level] = 1  # one pixel is looked at, another one at each level
+        gradients[level, 1, 9, level] = 1
+    images = np.stack([np.full((side, side, 3), 50 * level, np.uint8) for level in range(levels)])
+    return Looked(
+        name,
+        np.geomspace(80, 0.1, levels),
+        images,
+        [(4, 4), (9, 9)],
+        gradients,
+        np.array([[3, 5]] * levels),
+        np.ones((levels, 2, 2)),
+        [(0.25, 0.5), (0.5, 0.5)],
+    )
+
+
+def sprites(fragment):
+    found = re.findall(r"data-(?:sprite|heat)='data:image/webp;base64,([^']*)'", fragment)
+    return [np.array(Image.open(io.BytesIO(base64.b64decode(one)))) for one in found]
+
+
+def test_a_sprite_has_a_tile_for_every_position():
+    first, pictures, heat = sprites(recording([drawn()], [looked()]))
+    assert first.shape == (3 * 16, 2 * 16, 3)
+    for row, K in enumerate((0, 1, 3)):
+        for column in range(2):
+            middle = first[row * 16 + 8, column * 16 + 8]
+            assert np.abs(middle.astype(int) - (10 + 40 * K + 20 * column)).max() <= 3
+    assert pictures.shape == (16, 3 * 16, 3) and heat.shape == (3 * 16, 2 * 16, 4)
+    for level in range(3):
+        row, column = np.unravel_index(
+            heat[level * 16 : level * 16 + 16, :16, 3].argmax(), (16, 16)
+        )
+        assert (row, column) == (4, level)
+
+
+def test_a_map_is_clear_where_nothing_is_looked_at():
+    made = coloured(np.array([[0.0, 1.0], [0.25, 0.0]]))
+    assert made[0, 0, 3] == made[1, 1, 3] == 0 and made[0, 1, 3] > made[1, 0, 3] > 0
+
+
+def test_the_fragment_needs_nothing_and_keeps_its_size():
+    noisy = np.random.default_rng(0).integers(0, 256, (13, 4, 64, 64, 3), np.uint8)
+    places = {K: [[]] * 4 for K in range(13)}
+    there = {K: [0] * 4 for K in range(13)}
+    many = [Drawn(f"{i}", dict(enumerate(noisy)), places, places, there) for i in range(5)]
+    fragment = recording(many)
+    assert len(fragment.encode()) <= LARGEST
+    assert not re.search(r"(?:src|href)=|url\(http|@import|fetch\(", fragment)
+    assert recording() == ""
+    with pytest.raises(InputError, match="same numbers"):
+        recording([drawn(), drawn(numbers=(0, 1))])
+    with pytest.raises(InputError, match="same way"):
+        recording([], [looked(), looked(levels=2)])
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
+def test_the_sliders_move_the_pictures(tmp_path):
+    from playwright.sync_api import sync_playwright
+
+    file = tmp_path / "page.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8>{recording([drawn()], [looked()])}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        said = []
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(file.as_uri())
+        tile = page.locator("figure[data-kind=length] i").first
+        slider = page.get_by_label("How many places are asked for")
+        assert page.locator("figure[data-kind=length] output").inner_text() == "3 places asked"
+        slider.fill("1")
+        assert tile.locator("circle").count() == 3  # a ring drawn twice, and a dot
+        assert page.locator(".rec-words").first.inner_text() == "1.0 of 1 filled"
+        shown = np.array(Image.open(io.BytesIO(tile.screenshot())).convert("RGB"))
+        assert np.abs(shown[5, 5].astype(int) - 50).max() <= 4  # K = 1, image 0
+        page.get_by_label("Noise level").fill("2")
+        page.get_by_role("button", name="pixel 2").click()
+        assert (
+            page.locator("figure[data-kind=look] .rec-words").inner_text() == "looks 5 pixels wide"
+        )
+        square = page.locator("figure[data-kind=look] rect").last
+        assert float(square.get_attribute("width")) == pytest.approx(100 * 5 / 16)
+        page.locator(".rec-large").click(position={"x": 60, "y": 60})  # the nearer pixel
+        assert (
+            page.locator("figure[data-kind=look] .rec-words").inner_text() == "looks 3 pixels wide"
+        )
+        assert not said
+        browser.close()

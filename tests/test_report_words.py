@@ -1,0 +1,156 @@
+"""The report says what the rows say, and does not know the result beforehand."""
+
+import pytest
+
+from composcope.report.material import joined, one
+from composcope.report.words import (
+    claims,
+    composes,
+    facts,
+    forced,
+    headline,
+    looks,
+    not_so,
+    policies,
+    sure,
+    two,
+    verdict,
+)
+from composcope.results import Row, where
+from composcope.study.table import LOCAL, PaperValue, Side, v1, v3
+
+MODEL = {
+    "snapshot": "final",
+    "trained": 3,
+    "asked": "paper",
+    "steps": 12,
+    "seed": 0,
+    "images": 1000,
+}
+
+
+def found(run, value, K=9, half=0.2, **more):
+    ends = {"low": value - half, "high": value + half, "n": 48}
+    return Row("length/found", value, run=run, K=K, tolerance=0.1, **ends, **{**MODEL, **more})
+
+
+def k_max(run, value, low, high, **more):
+    more = {**MODEL, "tolerance": 0.1, "max_K": 12, "rule": "paper", **more}
+    return Row("length/k_max", value, low=low, high=high, n=48, run=run, **more)
+
+
+def local(run, value):
+    ends = {
+        "low": value - 0.02,
+        "high": value + 0.02,
+        "n": 16,
+        "chance": 0.14,
+        "states": "trajectory",
+        "K": 4,
+    }
+    more = {name: MODEL[name] for name in ("snapshot", "trained", "asked", "seed", "images")}
+    return Row("locality/conditional_locality", value, run=run, **ends, **more)
+
+
+MENDED = {"intervention": LOCAL.name, "radius": LOCAL.radius}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (8.26, "8.3"),
+        (0.8333, "0.83"),
+        (9.0, "9"),
+        (12, "12"),
+        (1234.5, "1,234"),
+        (0.053, "0.053"),
+        (2e-5, "2.0e-05"),
+    ],
+)
+def test_two_significant_digits(value, words):
+    assert two(value) == words
+
+
+@pytest.mark.parametrize(
+    ("row", "paper", "mark"),
+    [
+        (k_max("exp1", 7, 6, 8), (v1(9), v3(7)), "✓"),
+        (k_max("exp1", 5, 4, 6), (v1(9), v3(7)), "▼"),
+        (k_max("exp2", 4, 3, 4), (v1(1, extras=(0, 2)), v3(2)), "▲"),
+        (k_max("exp1", 3, 3, 3, max_K=3), (v1(9), v3(7)), "…"),
+        (k_max("exp1", 8, 8, 8), (v1(9), v3(7)), "✗"),
+        (k_max("exp1", 4, 3, 4), (), "·"),
+        (k_max("exp1", 2, 2, 2), (PaperValue(0, 3),), "✓"),
+        (None, (v1(9),), "–"),
+    ],
+)
+def test_agreement_is_computed(row, paper, mark):
+    assert verdict(row, paper).mark == mark
+
+
+def test_the_headline_follows_the_rows():
+    composing = [found("exp1", 8.0), found("exp2", 1.5)]
+    assert "not measured" in headline([])
+    assert "the one with more labels composes further" in headline(composing)
+    seen = [*composing, local("exp1", 0.9), local("exp2", 0.2)]
+    assert "whose score is local in its conditions composes further" in headline(seen)
+    assert "does not have the more local score" in headline(
+        [*composing, local("exp1", 0.1), local("exp2", 0.2)]
+    )
+    assert "composes no further" in headline([found("exp1", 1.5), found("exp2", 8.0)])
+    assert "lets it compose as well" in headline([*seen, found("exp2", 7.0, **MENDED)])
+    assert "does not help it" in headline([*seen, found("exp2", 1.0, **MENDED)])
+
+
+def test_three_facts_with_one_number_each():
+    rows = [found("exp1", 8.04), found("exp2", 1.5)]
+    assert [fact.number for fact in facts(rows)] == ["8.0", "1.5", "–"]
+    assert facts(rows)[2].words.startswith("Not measured")
+
+
+def test_answers_name_what_is_not_measured():
+    rows = [found("exp1", 8.0), found("exp2", 1.5), found("drop-one", 4.0)]
+    assert "Not measured: random." in policies(rows) and "cannot be said" in policies(rows)
+    assert "This is the paper's order" in policies([*rows, found("random", 6.0)])
+    assert "ours is all labels, all but one" in policies([*rows, found("random", 3.0)])
+    assert "Not measured: exp2 + local, exp2l, exp2l-wide." in forced(rows)
+    assert "fail again" in forced([*rows, found("exp2l", 8.0), found("exp2l-wide", 2.0)])
+    assert "do as well" in forced([*rows, found("exp2l", 2.0), found("exp2l-wide", 2.0)])
+    assert "exp2 is not measured" in composes([k_max("exp1", 7, 6, 8)], [Side("exp1")])
+    assert "Too few models" in looks([local("exp1", 0.9)])
+
+
+def test_what_did_not_come_out_is_listed():
+    claim = Row("theory/x", 2.0, claim="some claim", holds=False)
+    rows = [found("exp1", 1.0), found("exp2", 2.0), k_max("exp1", 3, 3, 4), claim]
+    lines = not_so(rows, [Side("exp1"), Side("exp2")])
+    assert any("exp1 above exp2" in line and "places filled of 9" in line for line in lines)
+    assert "K_max of exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower" in lines
+    assert "some claim: 2" in lines and claims(rows, "theory") == [claim]
+    assert "no: 1" in sure(rows)
+
+
+def test_rows_of_other_weights_take_the_place_of_what_ships():
+    shipped = [found("exp1", 8.0, weights="a"), local("exp1", 0.9), found("exp2", 1.0, weights="b")]
+    own = [found("exp1", 3.0, weights="c")]
+    assert joined(shipped, own) == [shipped[2], own[0]]
+
+
+def test_of_the_same_weights_more_samples_count():
+    shipped = [found("exp1", 8.0, weights="a"), found("exp1", 5.0, K=6, weights="a")]
+    few = [Row(**{**found("exp1", 9.0, weights="a").flat(), "n": 4})]
+    assert joined(shipped, few) == shipped
+    many = [Row(**{**found("exp1", 7.0, weights="a").flat(), "n": 96})]
+    assert joined(shipped, many) == many  # the whole measurement, not one K of it
+
+
+def test_the_usual_measurement_is_chosen():
+    rows = [
+        found("exp1", 7.0),
+        found("exp1", 5.0, asked="random"),
+        found("exp1", 6.0, snapshot="early"),
+    ]
+    rows += [Row(**{**found("exp1", 4.0).flat(), "tolerance": 0.05}), found("exp1", 3.0, **MENDED)]
+    assert one(rows, Side("exp1"), "length/found", K=9) == rows[0]
+    assert one(rows, Side("exp1", LOCAL), "length/found", K=9) == rows[-1]
+    assert where(rows, tolerance=0.05)[0].value == 4.0
