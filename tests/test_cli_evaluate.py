@@ -74,6 +74,7 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(run, tmp_path, monkeypatch):
         "K1.npz",
         "K2.npz",
         "exact.png",
+        "samples.npz",
         "sheet.png",
     ]
     assert read_answers(kept / "K2.npz").images.shape == (2, 16, 16, 3)

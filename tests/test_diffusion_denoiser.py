@@ -36,20 +36,33 @@ def test_a_network_of_zeros_is_the_denoiser_of_a_gaussian():
 
 
 class WithGate(nn.Module):
-    """A network of zeros that says of the left half that it is ground, and of the right half that it is not."""
+    """A network of zeros that gives the logits of a kernel: one row for each weight."""
+
+    def __init__(self, logits):
+        super().__init__()
+        self.logits = logits
 
     def forward(self, x, noise_label, cond):
-        gate = torch.full_like(x[:, :1], 100.0)
-        gate[..., x.shape[3] // 2 :] = -100
-        return torch.cat([torch.zeros_like(x), gate], 1)
+        return torch.cat([torch.zeros_like(x), self.logits.expand(len(x), *self.logits.shape)], 1)
 
 
-def test_the_gate_takes_away_all_of_x_where_it_is_open_and_nothing_where_it_is_shut():
+def test_a_gate_takes_away_all_of_x_where_it_is_shut_and_nothing_where_it_is_open():
     sd, x, sigma = 0.7, torch.randn(2, 3, 4, 4), torch.tensor([0.01, 1.0])
+    logits = torch.full((1, 4, 4), -100.0)
+    logits[..., 2:] = 100
     plain = Precond(Constant(0), Constant(0), sd)(x, sigma, None)
-    gated = Precond(WithGate(), Constant(0), sd, gate=True)(x, sigma, None)
+    gated = Precond(WithGate(logits), Constant(0), sd, gate=1)(x, sigma, None)
     assert torch.equal(gated[..., :2], torch.zeros(2, 3, 4, 2))
     torch.testing.assert_close(gated[..., 2:], plain[..., 2:])
+
+
+def test_a_gate_of_nine_weights_is_a_kernel_over_the_neighbours():
+    """All weights alike and large: the mean of 3 x 3 pixels, zero outside the image."""
+    sd, x, sigma = 0.7, torch.randn(2, 3, 5, 5), torch.tensor([0.01, 1.0])
+    gated = Precond(WithGate(torch.full((9, 5, 5), 100.0)), Constant(0), sd, gate=3)(x, sigma, None)
+    c_skip = (sd**2 / (sd**2 + sigma**2))[:, None, None, None]
+    expected = c_skip * torch.nn.functional.avg_pool2d(x, 3, 1, 1)
+    torch.testing.assert_close(gated, expected)
 
 
 def test_preconditioning_is_that_of_diffusers():

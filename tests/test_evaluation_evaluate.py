@@ -13,6 +13,7 @@ from composcope.errors import InputError
 from composcope.evaluation import evaluate, evaluate_images, perfect, read_answers
 from composcope.evaluation.accuracy import STILL
 from composcope.results import only, where
+from composcope.results.samples import read_samples
 from composcope.scenes.condition import PAPER_LOCATIONS, ColorCounts, LocationGrid, ShapeCounts
 
 
@@ -229,3 +230,16 @@ def test_bad_folders_are_named(folder, asked, sentence):
     (folder / "asked.json").write_text(asked)
     with pytest.raises(InputError, match=sentence):
         evaluate_images(folder, folder / "asked.json")
+
+
+def test_a_few_images_are_kept_for_the_eye(tmp_path):
+    """Those of the answers, which conditions are met, and a walk that ends in the first of K."""
+    evaluate(Exact(GRID), K=(0, 3, 6), num=5, steps=3, keep=tmp_path)
+    kept = read_samples(tmp_path / "samples.npz")
+    assert [len(kept.of(K)) for K in (0, 3, 6)] == [2, 4, 4]
+    answers = read_answers(tmp_path / "K6.npz")
+    np.testing.assert_array_equal(kept.images[kept.of(6)], answers.images[:4])
+    assert [kept.record.met[i] for i in kept.of(3)] == [[True] * 3] * 4
+    assert kept.record.walked == list(PAPER_LOCATIONS[:6]) and kept.about["run"] == "exact"
+    np.testing.assert_array_equal(kept.frames[-1], answers.images[0])
+    assert len(kept.sigmas) == 4 and kept.sigmas[-1] == 0

@@ -19,6 +19,7 @@ from explorer_served import WAIT, served
 from PIL import Image
 
 from composcope.evaluation import detect
+from composcope.report.sections import SECTIONS
 from composcope.scenes.condition import PAPER_LOCATIONS
 
 BROWSER = next(
@@ -37,7 +38,7 @@ LOOKED = "body[data-state=looked]"
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "report").mkdir()
-    (folder / "report" / "index.html").write_text("<h2 id=table1>How many objects?</h2>")
+    (folder / "report" / "index.html").write_text("<h2 id=compose>Does it compose?</h2>")
     with served(folder, ["exp1", "exp2", "color", "text_control"]) as running:
         yield running
     assert "Traceback" not in running.said
@@ -351,8 +352,9 @@ def test_understand_by_the_strip_the_words_and_the_report(page):
     with page.context.expect_page() as opening:
         card.get_by_role("link", name="Read more in the report").click()
     report = opening.value
-    assert report.url.endswith("/report#table1")
-    assert report.locator("#table1").inner_text() == "How many objects?"
+    assert report.url.endswith("/report#compose")
+    assert "compose" in {section.name for section in SECTIONS}
+    assert report.locator("#compose").inner_text() == "Does it compose?"
 
 
 # ---------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 plain autograd.
 """
 
+import weakref
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -140,3 +142,16 @@ def test_the_memory_limit_is_kept():
 def test_a_pixel_outside_the_image_is_named():
     with pytest.raises(InputError, match="y=16, x=0"):
         pixel_cotangents([(16, 0)], torch.zeros(1, 3, 16, 16))
+
+
+def test_nothing_of_a_measurement_stays_in_memory():
+    """exp saves its own output for the backward pass; a hook that returns it keeps it for ever."""
+    seen = []
+
+    def denoiser(x, sigma, cond):
+        x0 = x.exp()
+        seen.append(weakref.ref(x0))
+        return 2 * x0
+
+    pixel_gradient(denoiser, torch.zeros(1, 3, 4, 4), 1.0, None, [(1, 1)])
+    assert len(seen) == 3 and all(one() is None for one in seen)

@@ -4,6 +4,7 @@ import re
 import shlex
 import sys
 from html.parser import HTMLParser
+from math import erf, sqrt
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from composcope.report.commands import command
 from composcope.report.drawing import multiple
 from composcope.report.material import Material, material
 from composcope.report.page import SECTIONS, page
+from composcope.report.recorded import square
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.study.table import LOCAL
@@ -95,7 +97,7 @@ def test_every_picture_has_words(text):
     checker = Checker()
     checker.feed(text)
     images = [attrs for tag, attrs in checker.tags if tag == "img"]
-    drawings = [attrs for tag, attrs in checker.tags if tag == "svg" and "aria-hidden" not in attrs]
+    drawings = [attrs for tag, attrs in checker.tags if tag == "svg" and "xmlns" in attrs]
     assert images and all(attrs["alt"] for attrs in images)
     assert drawings and all(attrs["role"] == "img" and attrs["aria-label"] for attrs in drawings)
 
@@ -115,6 +117,7 @@ def test_a_question_a_section(text):
     assert re.findall("<section id=([a-z]+)>", text) == [
         "compared",
         *(section.name for section in SECTIONS),
+        "moved",
     ]
     assert "mine beside &lt;other&gt;" in text and "&lt;other&gt;, intervals overlap" in text
 
@@ -145,7 +148,7 @@ def test_pictures_are_whole_multiples(side, width):
     [
         rows_of("exp1", 8.0),
         rows_of("exp2", 8.0, intervention=LOCAL.name, radius=LOCAL.radius),
-        rows_of("exp1", 8.0) + [Row("length/evaluations", 1, run="exp1", K=12, **MODEL)],
+        [*rows_of("exp1", 8.0), Row("length/evaluations", 1, run="exp1", K=12, **MODEL)],
         [
             Row(
                 "locality/square",
@@ -198,3 +201,12 @@ def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
         main()
     assert end.value.code == 2 and "--compare other" in capsys.readouterr().err
     assert not (tmp_path / "two").exists()
+
+
+def test_the_square_of_a_gradient_that_is_known():
+    """Of a Gaussian of width 4, from the error function."""
+    at = np.arange(129) - 64
+    gradient = np.exp(-(at[:, None] ** 2 + at**2) / (4 * 4.0**2))  # its square has width 4
+    reach = (square(gradient, (64, 64)) - 1) / 2
+    held = [erf((r + 0.5) / (4 * sqrt(2))) ** 2 for r in (reach - 1, reach)]
+    assert held[0] < 0.9 <= held[1]

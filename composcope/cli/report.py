@@ -15,9 +15,9 @@ from composcope.runs.model import SHIPPED
 class Args:
     """composcope report
 
-    One page that opens anywhere, of every row and picture in results/, in the folder of a study and with the
-    shipped models. What was measured here takes the place of what ships of the same run, unless it is of the
-    same weights and of fewer images. Two runs side by side:
+    One page that opens anywhere, of every row and picture in results/, in the folder of a study and
+    with the shipped models. What was measured here takes the place of what ships of the same run,
+    unless it is of the same weights and of fewer images. Two runs side by side:
     composcope report --compare exp1 exp2
     """
 
@@ -38,7 +38,8 @@ def main(args: Args) -> None:
     found = material(SHIPPED, folders)
     if not found.rows:
         raise InputError(
-            f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the shipped models"
+            f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the "
+            "shipped models"
         )
     runs = [Path(run).resolve().name if Path(run).is_dir() else run for run in args.compare or ()]
     path = args.out / "index.html"

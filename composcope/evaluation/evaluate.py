@@ -30,7 +30,7 @@ from composcope.pictures import read_picture
 from composcope.progress import bar
 from composcope.results import Estimate, Row, mean, row
 from composcope.results.samples import Record as Told
-from composcope.results.samples import Samples, write_samples
+from composcope.results.samples import Samples, read_samples, write_samples
 from composcope.scenes.condition import CONDITIONERS, SumOfParts, most_unlabelled
 
 Images = UInt8[np.ndarray, "n h w 3"]
@@ -117,8 +117,9 @@ def evaluate(
             answers[k] = kept
             progress.update(task, completed=num * len(answers))
     if keep:
-        shown = samples_of(model, answers, tolerance, setting, solver, device)
-        write_samples(Path(keep) / "samples.npz", shown)
+        path = Path(keep) / "samples.npz"
+        before = read_samples(path) if path.exists() else None
+        write_samples(path, samples_of(model, answers, tolerance, setting, solver, device, before))
     error = known_error(conditioner, way, getattr(model, "view", "full"), tolerance, answers)
     counts = row(
         "length/evaluations",
@@ -275,8 +276,11 @@ def samples_of(
     setting: Mapping[str, Any],
     solver: str,
     device: torch.device | str,
+    before: Samples | None = None,
 ) -> Samples:
-    """The first images of each K, and how the first of K = 6 came out of the noise."""
+    """The first images of each K, and how the first of K = 6 came out of the noise, which is not
+    done again if it was `before`.
+    """
     some = [one.first(SHOWN_EACH if K in K_SHOWN else SHOWN_OTHERS) for K, one in answers.items()]
     asked = [conditions for one in some for conditions in one.asked]
     found = [things for one in some for things in one.found]
@@ -285,19 +289,42 @@ def samples_of(
     places = [[(thing.x, thing.y) for thing in things] for things in found]
     K = K_WALKED if K_WALKED in answers else max(answers)
     conditions = answers[K].asked[0]
+    walked = told(model.conditioner, conditions)
+    if before is not None and before.record.walked == walked:
+        frames, sigmas = before.frames, before.sigmas
+    else:
+        frames, sigmas = denoising(model, conditions, K, setting, solver, device)
+    return Samples(
+        about={**setting, "tolerance": tolerance if model.conditioner.has_places else None},
+        images=np.concatenate([one.images for one in some]),
+        record=Told([told(model.conditioner, one) for one in asked], met, places, walked),
+        frames=frames,
+        sigmas=sigmas,
+    )
+
+
+def told(conditioner: SumOfParts, conditions: ConditionSet) -> list:
+    """Conditions as they are kept: places as they are, all others as words."""
+    return list(conditions) if conditioner.has_places else [str(one) for one in conditions]
+
+
+def denoising(
+    model: Drawer,
+    conditions: ConditionSet,
+    K: int,
+    setting: Mapping[str, Any],
+    solver: str,
+    device: torch.device | str,
+) -> tuple[Images, np.ndarray]:
+    """The denoised image at every noise level on the way to the first image of K; the levels."""
     seed = setting["seed"] + APART * K
     x = noise([seed], model.shape).to(device)
     cond = model.conditioner([conditions], seed).to(device)
     levels = noise_levels(setting["steps"]).to(device)
     source = torch.Generator().manual_seed(seed)
     steps = list(walk(model, x, cond, levels, solver, [source]))
-    return Samples(
-        about={**setting, "tolerance": tolerance if model.conditioner.has_places else None},
-        images=np.concatenate([one.images for one in some]),
-        record=Told([list(one) for one in asked], met, places, list(conditions)),
-        frames=np.concatenate([model.decode(step.x0.cpu()) for step in steps]),
-        sigmas=np.array([float(step.sigma) for step in steps]),
-    )
+    frames = np.concatenate([model.decode(step.x0.cpu()) for step in steps])
+    return frames, np.array([float(step.sigma) for step in steps])
 
 
 # ----------------------------------------------------------------------------

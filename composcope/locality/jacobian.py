@@ -132,7 +132,7 @@ def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
 
         def pack(tensor: Tensor) -> Tensor:
             seen[tensor.data_ptr()] = tensor.untyped_storage().nbytes()
-            return tensor
+            return tensor.detach()  # itself would keep the graph that keeps it, for ever
 
         several = x.detach().expand(n, *x.shape[1:]).clone().requires_grad_()
         rows = cond if cond is None else cond.expand(n, -1)

@@ -1,13 +1,14 @@
 """The command that makes a row again, from its coordinates alone."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from composcope.results import Row
 
 
 def command(rows: Sequence[Row]) -> str:
-    """Of rows that one command makes: they differ in K, noise level, pixel, condition, layer, ... alone."""
+    """Of rows that one command makes: they differ in K, noise level, pixel, condition, layer, ...
+    alone."""
     row = rows[0]
     room, _, _ = row.what.partition("/")
     if room == "length":
@@ -77,7 +78,7 @@ def model(row: Row) -> dict[str, object]:
     }
 
 
-def spelled(words: dict[str, object]) -> str:
+def spelled(words: Mapping[str, object]) -> str:
     """What is None is left out."""
     known = [(name, value) for name, value in words.items() if value is not None]
     return "".join(

@@ -1,4 +1,4 @@
-"""Figures and pictures as parts of a page: SVG that takes the page's ink, pixels in whole multiples.
+"""Figures and pictures as parts of a page: SVG in the page's ink, pixels in whole multiples.
 
 with style(): figure = curve(...)        svg(figure) -> "<svg ...>"
 """
@@ -18,13 +18,15 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 INK = "#010203"  # stands for the page's own colour of text, light or dark
+XLINK = "http://www.w3.org/1999/xlink"
 SIDE = 128  # pixels of a picture on the page, about
 numbers = itertools.count()
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Figures made here have transparent grounds and the page's ink; images keep their own pixels."""
+    """Figures made here have transparent grounds and the page's ink; images keep their own
+    pixels."""
     ink = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
     settings = {name: INK for name in ink} | {
         "axes.facecolor": "none",
@@ -59,7 +61,7 @@ def svg(figure: Figure, words: str) -> str:
     attributes = f'role="img" aria-label="{html.escape(words)}" style="max-width:{width:.0f}px"'
     return re.sub(
         r'<svg (?:[^>]*?)(viewBox="[^"]*")[^>]*>',
-        rf'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" \1 {attributes}>',
+        rf'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="{XLINK}" \1 {attributes}>',
         text,
         count=1,
     )

@@ -1,4 +1,5 @@
-"""The figures of the page: functions of rows and kept arrays, a thin bar for every 95 % interval."""
+"""The figures of the page: functions of rows and kept arrays, a thin bar for every 95 %
+interval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -89,9 +90,9 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
             panel.errorbar(
                 value, index, xerr=bar, color=style.color, marker=style.marker, ms=6, elinewidth=0.9
             )
-        for value in line.paper:
-            mark, _ = PAPER_MARKS[value.version]
-            middle = (value.low + value.high) / 2
+        for theirs in line.paper:
+            mark, _ = PAPER_MARKS[theirs.version]
+            middle = (theirs.low + theirs.high) / 2
             panel.plot(middle, index - 0.28, marker=mark, ms=7, color="gray", mew=0.3)
     for mark, label in PAPER_MARKS.values() if any(line.paper for line in lines) else ():
         panel.plot([], [], ls="", marker=mark, ms=7, color="gray", mew=0.3, label=label)
@@ -109,7 +110,8 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
 def over_noise(
     lines: Mapping[Side, tuple[str, Sequence[Row]]], words: str, chance: float | None
 ) -> Figure:
-    """A share or a size over noise levels, high noise first, as a sampler walks; means over pixels."""
+    """A share or a size over noise levels, high noise first, as a sampler walks; means over
+    pixels."""
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
     panel = figure.add_subplot(
         xlabel="noise level $\\sigma$, from noise to image", ylabel=words, xscale="log"
@@ -133,8 +135,8 @@ def mean_at(sigma: float, rows: Sequence[Row]) -> Row:
 
 
 def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> Figure:
-    """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is as
-    bright as its condition acts on that pixel.
+    """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is
+    as bright as its condition acts on that pixel.
     """
     figure = Figure(figsize=(1.25 * levels + 1.1, 1.3 * len(maps) + 0.3), layout="constrained")
     panels = figure.subplots(len(maps), levels, squeeze=False)
@@ -156,7 +158,8 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> F
 
 
 def rule() -> Figure:
-    """The paper's rule for K_max on an example: eight images for each K of a model trained on 1-3."""
+    """The paper's rule for K_max on an example: eight images for each K of a model trained on
+    1-3."""
     right = [8, 8, 8, 7, 6, 4, 3, 1, 0]
     near = [0, 0, 0, 1, 2, 4, 5, 7, 6]
     figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")

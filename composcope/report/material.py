@@ -1,7 +1,7 @@
-"""What the report is made of: rows, pictures and kept arrays, those that ship and those measured here.
+"""What the report is made of: rows, pictures and kept arrays, shipped ones and those measured here.
 
-What was measured here takes the place of what ships of the same run, unless it is of the same weights and
-of fewer samples; all told apart by coordinates alone.
+What was measured here takes the place of what ships of the same run, unless it is of the same
+weights and of fewer samples; all told apart by coordinates alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,8 @@ def fits(about: Mapping[str, Any], side: Side) -> bool:
 
 
 def material(shipped: Path, folders: Sequence[Path]) -> Material:
-    """All that is in these folders; later folders come before earlier ones, and before what ships."""
+    """All that is in these folders; later folders come before earlier ones, and before what
+    ships."""
     own = gather(folders)
     everywhere = [shipped, *folders]
     toys = {}
@@ -66,8 +67,8 @@ def kept_arrays(folders: Sequence[Path], name: str) -> list[Kept]:
 
 
 def joined(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """Shipped rows of a run go where rows of other weights with its name were measured here. Of the same
-    weights the measurement of more samples counts, as a whole; of as many, the one made here.
+    """Shipped rows of a run go where rows of other weights with its name were measured here. Of the
+    same weights the measurement of more samples counts, as a whole; of as many, the one made here.
     """
     here = {(row.run, row.weights) for row in own if row.weights is not None}
     runs = {run for run, _ in here}
@@ -87,8 +88,8 @@ def samples_behind(rows: Sequence[Row]) -> dict[tuple, int]:
 
 
 def measurement(row: Row) -> tuple:
-    """What one call of a measurement gives rows of, whatever its number of samples, K or noise levels;
-    claims of theory are measured one by one.
+    """What one call of a measurement gives rows of, whatever its number of samples, K or noise
+    levels; claims of theory are measured one by one.
     """
     room, _, _ = row.what.partition("/")
     radius = row.radius if row.intervention else None
@@ -105,8 +106,8 @@ def measurement(row: Row) -> tuple:
 
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
-    """The rows of one measurement of a side: its final weights asked in the usual way and judged at the
-    usual tolerance, the newest of those.
+    """The rows of one measurement of a side: its final weights asked in the usual way and judged at
+    the usual tolerance, the newest of those.
     """
     wanted = {"what": what, "run": side.run, "snapshot": FINAL, **coordinates}
     wanted["intervention"] = side.intervention.name if side.intervention else None

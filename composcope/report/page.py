@@ -8,6 +8,7 @@ A question a section: picture, answer in words, folded numbers. Two runs of one'
 
 import html
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from composcope.errors import InputError
 from composcope.report import figures, locality, tables, words
@@ -15,18 +16,23 @@ from composcope.report.drawing import style
 from composcope.report.material import Material, one
 from composcope.report.pictures import FIGURE_1, Shown, figure_1, gallery
 from composcope.report.recorded import recorded
-from composcope.report.sections import SECTIONS, every, lines_over, not_so, section
+from composcope.report.sections import SECTIONS, every, lines_over, section
 from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
 from composcope.study.table import Side
 
 TITLE = "Does a diffusion model compose what it has learned?"
+FOOTER = (
+    "Made by <code>composcope report</code>. The paper is Bradley, Local Mechanisms of "
+    "Compositional Generalization in Conditional Diffusion (arXiv 2509.16447); runs are numbered "
+    "as in its version 3. Square brackets are 95 % intervals."
+)
 
 
 # ----------------------------------------------------------------------------
 # Two runs side by side.
 
-COMPARED = (
+COMPARED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("K_max, the paper's rule", "length/k_max", {"rule": "paper"}),
     ("K_max, strict rule", "length/k_max", {"rule": "strict"}),
     ("drawn of 3 asked", "length/found", {"K": 3}),
@@ -70,8 +76,10 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     own = where(material.rows, run=list(runs))
     head = ("measured", runs[0], runs[1], "which is larger?")
     return (
-        f"<section id=compared><h2>{html.escape(runs[0])} beside {html.escape(runs[1])}</h2>{figure_1(material, sides)}"
-        f"{gallery(shown, 'Nothing over K is measured.')}{tables.table(head, lines)}{every(own)}</section>"
+        f"<section id=compared><h2>{html.escape(runs[0])} beside "
+        f"{html.escape(runs[1])}</h2>{figure_1(material, sides)}"
+        f"{gallery(shown, 'Nothing over K is measured.')}{tables.table(head, lines)}"
+        f"{every(own)}</section>"
     )
 
 
@@ -103,26 +111,32 @@ def first_screen(material: Material, links: Mapping[str, str]) -> str:
     return (
         f"<h1>{TITLE}</h1><p class=lead>{html.escape(words.headline(material.rows))}</p>"
         f"<div class=first><div>{figure_1(material)}</div><div><ul class=facts>{facts}</ul>"
-        "<p class=small>Pictures: the first from its seed, none chosen. ✓ all asked objects are there; a red cross marks "
-        f"a place where one is missing; +1: one more than asked.</p><nav>{contents}</nav></div></div>"
+        "<p class=small>Pictures: the first from its seed, none chosen. ✓ all asked objects are "
+        "there; a red cross marks "
+        "a place where one is missing; +1: one more than "
+        f"asked.</p><nav>{contents}</nav></div></div>"
     )
 
 
-def page(material: Material, compare: Sequence[str] = (), recording: str = "") -> str:
-    """The whole document. `compare`: two runs side by side; `recording`: HTML to be embedded after the first screen."""
+def page(material: Material, compare: Sequence[str] = ()) -> str:
+    """The whole document, with two runs side by side if they are named."""
+    links = {shown.name: shown.question for shown in SECTIONS}
+    body = []
     with style():
-        links = {shown.name: shown.question for shown in SECTIONS}
-        body = []
         if compare:
             links = {"compared": f"{compare[0]} beside {compare[1]}", **links}
             body.append(side_by_side(material, compare))
         for shown in SECTIONS:
-            body.append(section(shown, material, not_so(material) if shown.name == "sure" else ""))
-        first = first_screen(material, links)
+            body.append(section(shown, material))
+    moved = recorded(material, FIGURE_1)
+    if moved:
+        links["moved"] = "Move it yourself"
+        body.append(f"<section id=moved><h2>Move it yourself</h2>{moved}</section>")
     return (
-        '<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content="width=device-width,initial-scale=1">'
-        f"<title>Composcope: {TITLE}</title><style>{STYLE}</style></head><body><main>{first}{recording}{''.join(body)}</main>"
-        "<footer class=small><p>Made by <code>composcope report</code>. The paper is Bradley, Local Mechanisms of Compositional "
-        "Generalization in Conditional Diffusion (arXiv 2509.16447); runs are numbered as in its version 3. Square brackets "
-        f"are 95 % intervals.</p></footer><dialog aria-label=Enlarged></dialog><script>{SCRIPT}</script></body></html>"
+        "<!doctype html><html lang=en><head><meta charset=utf-8>"
+        '<meta name=viewport content="width=device-width,initial-scale=1">'
+        f"<title>Composcope: {TITLE}</title><style>{STYLE}</style></head>"
+        f"<body><main>{first_screen(material, links)}{''.join(body)}</main>"
+        f"<footer class=small><p>{FOOTER}</p></footer>"
+        f"<dialog aria-label=Enlarged></dialog><script>{SCRIPT}</script></body></html>"
     )

@@ -15,6 +15,7 @@ from composcope.study.table import Side
 
 SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
 FIGURE_1 = (EXP1, EXP2, MENDED, EXP2L)
+SECONDS_A_FRAME = 0.28
 HOLD = 5  # times that the last frame of an animation is shown
 
 
@@ -30,7 +31,8 @@ class Shown:
 def drawn(shown: Shown) -> str:
     text = html.escape(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
-    return f'<figure class="{"wide" if shown.wide else "part"}">{button}<figcaption>{text}</figcaption></figure>'
+    place = "wide" if shown.wide else "part"
+    return f"<figure class={place}>{button}<figcaption>{text}</figcaption></figure>"
 
 
 def gallery(shown: Sequence[Shown], none: str) -> str:
@@ -44,13 +46,15 @@ def missing(what: str) -> str:
 
 
 def sizes(width: int) -> str:
-    """Widths of a picture on the page as CSS: usual, on a large screen and a small one, and enlarged there."""
+    """Widths of a picture on the page as CSS: usual, on a large screen and a small one, and
+    enlarged there."""
     wanted = {"--usual": 128, "--big": 192, "--small": 64, "--large": 640, "--phone": 320}
     return ";".join(f"{key}:{multiple(width, value)}px" for key, value in wanted.items())
 
 
 def shot(samples: Samples | None, K: int) -> str:
-    """The first image that was asked for K conditions, a cross where one is missing, and the count."""
+    """The first image that was asked for K conditions, a cross where one is missing, and the
+    count."""
     numbers = samples.of(K) if samples else []
     if samples is None or not numbers:
         return '<figure class="shot blank none"><span>not drawn</span></figure>'
@@ -65,11 +69,18 @@ def shot(samples: Samples | None, K: int) -> str:
         for place, there in zip(asked, met, strict=True)
         if not there and not isinstance(place, str)
     ]
-    image = f'<img class=pixels style="{sizes(samples.images.shape[2])}" alt="{html.escape(alt)}" src="{png(samples.images[i])}">'
+    image = pixels(samples.images[i], sizes(samples.images.shape[2]), alt)
     return (
-        f"<figure class=shot><button class=zoom title=Enlarge><span class=over>{image}{crossed(lost)}</span></button>"
+        "<figure class=shot><button class=zoom title=Enlarge><span "
+        f"class=over>{image}{crossed(lost)}</span></button>"
         f"<figcaption><b>{verdict}</b> {count}</figcaption></figure>"
     )
+
+
+def pixels(picture: np.ndarray, size: str, words: str) -> str:
+    """An image whose pixels stay sharp."""
+    alt = html.escape(words)
+    return f'<img class=pixels style="{size}" alt="{alt}" src="{png(picture)}">'
 
 
 def crossed(places: Sequence) -> str:
@@ -78,7 +89,8 @@ def crossed(places: Sequence) -> str:
         f'<path d="M{100 * u - 3:.1f} {100 * v - 3:.1f}l6 6m0-6l-6 6"/>' for u, v in places
     )
     return (
-        '<svg viewBox="0 0 100 100" preserveAspectRatio="none" fill="none" stroke-width="1.6" aria-hidden="true">'
+        '<svg viewBox="0 0 100 100" preserveAspectRatio="none" fill="none" stroke-width="1.6" '
+        'aria-hidden="true">'
         f'<g stroke="#fff" stroke-width="3">{marks}</g><g stroke="#d00030">{marks}</g></svg>'
     )
 
@@ -115,16 +127,19 @@ def sheets(material: Material) -> str:
             str(part) for part in (about.get("run"), about.get("intervention")) if part
         )
         text = f"{label}: rows K = {', '.join(map(str, Ks))}"
-        size = f"--usual:{width}px;--big:{width}px;--small:{width}px;--large:{multiple(width, 768)}px;--phone:{width}px"
+        fixed = "".join(f"--{where}:{width}px;" for where in ("usual", "big", "small", "phone"))
+        size = f"{fixed}--large:{multiple(width, 768)}px"
         image = f'<img class=pixels style="{size}" alt="{html.escape(text)}" src="{png(picture)}">'
         parts.append(
-            f"<figure><button class=zoom title=Enlarge>{image}</button><figcaption>{html.escape(text)}</figcaption></figure>"
+            "<figure><button class=zoom "
+            f"title=Enlarge>{image}</button><figcaption>{html.escape(text)}</figcaption></figure>"
         )
     return f"<div class=sheets>{''.join(parts)}</div>" if parts else missing("No images are kept.")
 
 
 def walks(material: Material) -> str:
-    """How one image of each model comes out of the same noise: the denoised image of every noise level."""
+    """How one image of each model comes out of the same noise: the denoised image of every noise
+    level."""
     parts = []
     for side in (EXP1, EXP2, MENDED):
         samples = material.samples_of(side)
@@ -134,11 +149,16 @@ def walks(material: Material) -> str:
         height, width = samples.frames.shape[1:3]
         w = multiple(width, 192)
         K = len(samples.record.walked)
-        text = f"{name(side)}, asked for {K}: the denoised image from sigma {samples.sigmas[0]:.0f} to 0"
-        css = f"--w:{w}px;--h:{w * height // width}px;--n:{len(frames)};--time:{0.28 * len(frames):.1f}s"
+        text = (
+            f"{name(side)}, asked for {K}: the denoised image from sigma {samples.sigmas[0]:.0f} "
+            "to 0"
+        )
+        css = f"--w:{w}px;--h:{w * height // width}px;--n:{len(frames)}"
+        css += f";--time:{SECONDS_A_FRAME * len(frames):.1f}s"
         ground = f"background-image:url({png(strip(frames))})"
         parts.append(
-            f'<figure><div class=walk role=img aria-label="{html.escape(text)}" style="{css};{ground}"></div>'
+            f'<figure><div class=walk role=img aria-label="{html.escape(text)}" '
+            f'style="{css};{ground}"></div>'
             f"<figcaption>{html.escape(name(side))}, K = {K}</figcaption></figure>"
         )
     if not parts:

@@ -1,13 +1,14 @@
-"""The recording of the explorer, made of what is kept: Figure 1 by K from samples, Figure 2 by noise level from maps."""
+"""The recording of the explorer, made of what is kept: Figure 1 by K from samples, Figure 2 by
+noise level from maps."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from jaxtyping import Float
 
-from composcope.report.material import Material, of_side
+from composcope.report.material import Material
 from composcope.report.recording import Drawn, Looked, recording
 from composcope.report.words import name
-from composcope.results import Row
 from composcope.results.samples import Samples
 from composcope.study.table import Side
 
@@ -16,12 +17,11 @@ SHOWN_EACH = 2  # images for each K
 
 def recorded(material: Material, sides: Sequence[Side]) -> str:
     """HTML to be embedded; "" where nothing is kept."""
-    samples = {side: found for side in sides if (found := material.samples_of(side))}
+    samples = {side: some for side in sides if (some := material.samples_of(side))}
     maps = {
-        side: found for side in sides if (found := material.maps_of(side)) and len(found["places"])
+        side: kept for side in sides if (kept := material.maps_of(side)) and len(kept["places"])
     }
-    squares = {side: of_side(material.rows, side, "locality/square") for side in maps}
-    seen = [looked(name(side), kept, squares[side]) for side, kept in maps.items()]
+    seen = [looked(name(side), kept) for side, kept in maps.items()]
     alike = [
         one
         for one in seen
@@ -49,23 +49,29 @@ def drawn(samples: Mapping[Side, Samples]) -> list[Drawn]:
     return found if common else []
 
 
-def looked(title: str, kept: Mapping[str, np.ndarray], squares: Sequence[Row]) -> Looked:
-    """Kept maps, with the sides of the squares from rows; 0 where there is no such row."""
-    sides = {(round(row.sigma or 0, 4), row.pixel): row.value for row in squares}
+def looked(title: str, kept: Mapping[str, np.ndarray]) -> Looked:
     pixels = [(int(row), int(column)) for row, column in kept["pixels"]]
     rows, columns = np.array(pixels).T
+    gradients = kept["gradients"].astype(float)
+    squares = [[square(*pair) for pair in zip(level, pixels, strict=True)] for level in gradients]
     return Looked(
         title,
         kept["sigmas"].astype(float),
         kept["pictures"],
         pixels,
-        kept["gradients"].astype(float),
-        np.array(
-            [
-                [int(sides.get((round(float(s), 4), p), 0) or 0) for p in pixels]
-                for s in kept["sigmas"]
-            ]
-        ),
+        gradients,
+        np.array(squares),
         kept["influences"][:, :, rows, columns].transpose(0, 2, 1).astype(float),
         kept["places"].tolist(),
     )
+
+
+def square(gradient: Float[np.ndarray, "h w"], pixel: tuple[int, int], part: float = 0.9) -> int:
+    """The side of the smallest square around the pixel that holds this part of the energy."""
+    energy = gradient**2
+    row, column = pixel
+    for reach in range(max(gradient.shape)):
+        top, left = max(row - reach, 0), max(column - reach, 0)
+        if energy[top : row + reach + 1, left : column + reach + 1].sum() >= part * energy.sum():
+            return 2 * reach + 1
+    return 2 * max(gradient.shape) + 1

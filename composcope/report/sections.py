@@ -26,7 +26,8 @@ SEEDS = tuple(Side(run) for run in SEED_RUNS)
 
 @dataclass(frozen=True)
 class Section:
-    """A question as a reader asks it, and the parts of its answer, each a function of the material."""
+    """A question as a reader asks it, and the parts of its answer, each a function of the
+    material."""
 
     name: str
     question: str
@@ -34,6 +35,7 @@ class Section:
     pictures: Callable[[Material], str]
     answer: Callable[[Material], Sequence[str]]
     numbers: Callable[[Material], str]
+    after: Callable[[Material], str] = lambda material: ""  # what stands below the answer
 
 
 # ----------------------------------------------------------------------------
@@ -63,11 +65,15 @@ def measured(lines: Sequence[Line]) -> list[Line]:
 
 K_MAX_WORDS = (
     "K_max is the largest K such that a model succeeds at K and at every number below it.",
-    "Success is the paper's rule: up to as many objects as in training, all of them in every image; beyond, never more "
-    "than two missing, and all of them in more than a quarter of the images. An object counts within a tenth of the "
-    "image's side of its place. One bad image in training's range is enough to fail, so K_max is harsh: the mean number "
+    "Success is the paper's rule: up to as many objects as in training, all of them in every "
+    "image; beyond, never more "
+    "than two missing, and all of them in more than a quarter of the images. An object counts "
+    "within a tenth of the "
+    "image's side of its place. One bad image in training's range is enough to fail, so K_max is "
+    "harsh: the mean number "
     "of objects drawn, above, says more.",
-    "Where the detector itself may misread an image, as many failures are allowed. The strict rule is ours: all objects "
+    "Where the detector itself may misread an image, as many failures are allowed. The strict rule "
+    "is ours: all objects "
     "in at least half of the images, at every K, and surely in more than a quarter.",
 )
 
@@ -76,7 +82,10 @@ def compose_figures(material: Material) -> str:
     shown = []
     lines = lines_over(material.rows, MAIN, "length/found")
     if lines:
-        text = "Objects drawn where they were asked, a mean over images; thin bars are 95 % intervals. Grey: as many as in training."
+        text = (
+            "Objects drawn where they were asked, a mean over images; thin bars are 95 % "
+            "intervals. Grey: as many as in training."
+        )
         shown.append(Shown(figures.filled(lines, 3), text))
     found = measured(k_max_lines(material.rows, SIDES))
     if found:
@@ -86,7 +95,10 @@ def compose_figures(material: Material) -> str:
                 "K_max of every run beside the paper's.",
             )
         )
-    text = "How K_max is told (an example): each square is one of eight images. K_max is the last K before the first cross."
+    text = (
+        "How K_max is told (an example): each square is one of eight images. K_max is the last K "
+        "before the first cross."
+    )
     shown.append(Shown(figures.rule(), text))
     explained = "".join(f"<p>{html.escape(text)}</p>" for text in K_MAX_WORDS)
     return (
@@ -104,8 +116,10 @@ def look_figures(material: Material) -> str:
     }
     if maps:
         text = (
-            "What one pixel of the denoised image (ring) looks at in the noisy one, bright: strongly; a cross for each "
-            "of four conditions, as bright as it acts on that pixel. In a local model only the nearest cross is bright."
+            "What one pixel of the denoised image (ring) looks at in the noisy one, bright: "
+            "strongly; a cross for each "
+            "of four conditions, as bright as it acts on that pixel. In a local model only the "
+            "nearest cross is bright."
         )
         shown.append(Shown(figures.looks_at(maps), text, wide=True))
     sides = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
@@ -116,11 +130,17 @@ def look_figures(material: Material) -> str:
         shown.append(Shown(figures.over_noise(near, "share near the place", chance), text))
     square = lines_over(material.rows, sides, "locality/square")
     if square:
-        text = "The square around a pixel that holds 90 % of what it looks at: its side, a mean over pixels."
+        text = (
+            "The square around a pixel that holds 90 % of what it looks at: its side, a mean over "
+            "pixels."
+        )
         shown.append(Shown(figures.over_noise(square, "side of the square, pixels", None), text))
     points = locality.dots(material.rows)
     if points:
-        text = "Every dot is a model at a moment of its training: how far K_max exceeds training, and conditional locality."
+        text = (
+            "Every dot is a model at a moment of its training: how far K_max exceeds training, and "
+            "conditional locality."
+        )
         shown.append(Shown(locality.scatter(points), text))
     return gallery(shown, "Where scores look is not measured; composcope locality exp1 does it.")
 
@@ -141,7 +161,10 @@ def forced_figures(material: Material) -> str:
         [Line(side, name(side), one(material.rows, side, "length/found", K=9)) for side in FORCED]
     )
     if found:
-        text = "Drawn of nine asked. Behind the names, in brackets: how far a condition is heard, in image sides."
+        text = (
+            "Drawn of nine asked. Behind the names, in brackets: how far a condition is heard, in "
+            "image sides."
+        )
         shown.append(Shown(figures.forest(found, "drawn of 9 asked"), text))
     return gallery(
         shown, "Not measured; composcope evaluate exp2 --intervention local does it."
@@ -180,11 +203,17 @@ def elsewhere_figures(material: Material) -> str:
     for run in dict.fromkeys(row.run for row in own):
         hidden = where(own, run=run, maps=["hidden", None])
         if any(row.index is not None for row in hidden):
-            text = f"{run}: mean cosine of the directions of concepts, from the first layer to the last."
+            text = (
+                f"{run}: mean cosine of the directions of concepts, from the first layer to the "
+                "last."
+            )
             figure = features.profile(hidden)
             shown.append(Shown(figure, text, wide=bool(figure.get_figwidth() > 6)))
         if where(hidden, part="mean", level="high") and where(hidden, what="features/within"):
-            text = f"{run}: cosines within and between categories, in parts of the network and in its output."
+            text = (
+                f"{run}: cosines within and between categories, in parts of the network and in its "
+                "output."
+            )
             shown.append(Shown(features.spaces(hidden), text))
     for about, kept in material.matrices:
         named = features.level_matrices(kept, "high")
@@ -204,7 +233,10 @@ def theory_figures(material: Material) -> str:
     if circles:
         longest = max(circles, key=lambda row: row.step or 0)
         some = where(circles, contrast=longest.contrast, seed=longest.seed)
-        text = f"Circles drawn by a diffusion model along its training; contrast {longest.contrast:g}, seed {longest.seed}."
+        text = (
+            "Circles drawn by a diffusion model along its training; contrast "
+            f"{longest.contrast:g}, seed {longest.seed}."
+        )
         more.append(Shown(circles_figure(some), text, wide=True))
     first = gallery(shown[:2], "Not measured; composcope theory and composcope sim do it.")
     rest = shown[2:] + more
@@ -279,8 +311,10 @@ def sure_numbers(material: Material) -> str:
         f"<h3>Comparisons</h3>{tables.comparisons(material.rows)}"
         f"<h3>Seeds</h3>{tables.lengths(material.rows, SEEDS)}"
         f"<h3>Other tolerances</h3>{tables.tolerances(material.rows, sides)}"
-        "<h3>The detector's own error</h3><p class=small>Of images that show exactly what is asked, the detector misreads "
-        "some. This share of an evaluation's images may fail for that reason alone, and K_max allows for it.</p>"
+        "<h3>The detector's own error</h3><p class=small>Of images that show exactly what is "
+        "asked, the detector misreads "
+        "some. This share of an evaluation's images may fail for that reason alone, and K_max "
+        "allows for it.</p>"
         f"{tables.detector(material.rows, sides)}"
     )
 
@@ -290,15 +324,20 @@ def not_so(material: Material) -> str:
     if not lines:
         return missing("Nothing that was measured came out otherwise.")
     items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-    return f"<details open><summary>What did not come out ({len(lines)})</summary><ul class=small>{items}</ul></details>"
+    return (
+        f"<details open><summary>What did not come out ({len(lines)})</summary><ul "
+        f"class=small>{items}</ul></details>"
+    )
 
 
 SECTIONS = (
     Section(
         "compose",
         "Does it compose?",
-        "A model that saw at most three objects draws up to nine when all their places are labelled on a grid, and fails "
-        "with a single label or a list of places. The paper counted eight images by eye; here a detector counts.",
+        "A model that saw at most three objects draws up to nine when all their places are "
+        "labelled on a grid, and fails "
+        "with a single label or a list of places. The paper counted eight images by eye; here a "
+        "detector counts.",
         compose_figures,
         lambda m: [words.composes(m.rows, SIDES)],
         compose_numbers,
@@ -306,7 +345,8 @@ SECTIONS = (
     Section(
         "look",
         "Why: where does the score look?",
-        "Models that compose have a score that is local: a pixel looks at pixels near it, and hears conditions near it.",
+        "Models that compose have a score that is local: a pixel looks at pixels near it, and "
+        "hears conditions near it.",
         look_figures,
         lambda m: [words.looks(m.rows)],
         lambda m: every(of_rooms(m.rows, "locality")) or missing("Nothing is measured."),
@@ -314,7 +354,8 @@ SECTIONS = (
     Section(
         "forced",
         "What if it is forced to be local?",
-        "A network that sees patches and the conditions inside them composes where the global one failed. Local "
+        "A network that sees patches and the conditions inside them composes where the global one "
+        "failed. Local "
         "conditions at sampling time, without training, are ours.",
         forced_figures,
         lambda m: [words.forced(m.rows)],
@@ -323,7 +364,8 @@ SECTIONS = (
     Section(
         "labels",
         "Which labels?",
-        "The fewer objects of a training image are labelled, the less far a model composes (Table 2).",
+        "The fewer objects of a training image are labelled, the less far a model composes (Table "
+        "2).",
         label_figures,
         lambda m: [words.policies(m.rows)],
         lambda m: tables.lengths(m.rows, POLICIES) + every(of_runs(m.rows, POLICIES[1:3])),
@@ -331,7 +373,8 @@ SECTIONS = (
     Section(
         "elsewhere",
         "Colours and words: is it local elsewhere?",
-        "Colours have no place, yet compose in part; inside the network their directions are nearly orthogonal. In SDXL "
+        "Colours have no place, yet compose in part; inside the network their directions are "
+        "nearly orthogonal. In SDXL "
         "pixels are local, conditions are not, and concepts separate in feature space.",
         elsewhere_figures,
         lambda m: words.elsewhere(m.rows),
@@ -343,7 +386,8 @@ SECTIONS = (
     Section(
         "theory",
         "What does theory say?",
-        "A conditional projective composition has exactly a local conditional score (Lemma 1), and near one the error is "
+        "A conditional projective composition has exactly a local conditional score (Lemma 1), and "
+        "near one the error is "
         "bounded (Lemma 2).",
         theory_figures,
         lambda m: [words.theory(m.rows)],
@@ -356,16 +400,18 @@ SECTIONS = (
         sure_figures,
         lambda m: [words.sure(m.rows)],
         sure_numbers,
+        not_so,
     ),
 )
 
 
-def section(shown: Section, material: Material, more: str = "") -> str:
+def section(shown: Section, material: Material) -> str:
     answers = "".join(
         f"<p class=answer>{html.escape(answer)}</p>" for answer in shown.answer(material)
     )
     return (
         f"<section id={shown.name}><h2>{html.escape(shown.question)}</h2>"
-        f"<p class=small><b>The paper:</b> {html.escape(shown.paper)}</p>{shown.pictures(material)}{answers}{more}"
+        "<p class=small><b>The paper:</b> "
+        f"{html.escape(shown.paper)}</p>{shown.pictures(material)}{answers}{shown.after(material)}"
         f"{folded('Numbers, intervals and commands', shown.numbers(material))}</section>"
     )

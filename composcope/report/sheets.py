@@ -1,4 +1,4 @@
-"""A sheet of images: rows and columns of pictures, enlarged, with a red dot at each place that was asked for.
+"""A sheet of images: rows and columns of pictures, enlarged, a red dot at each place asked for.
 
 A ring marks each place where an object was found; so a dot in a ring is a condition met.
 """
@@ -17,19 +17,23 @@ ASKED, FOUND, GROUND = (230, 30, 30), (255, 255, 255), (255, 255, 255)
 def sheet(
     images: np.ndarray, asked: Places | None = None, found: Places | None = None, columns: int = 8
 ) -> Image.Image:
-    """uint8 [n, h, w, 3] -> one picture, row by row. `asked` and `found` hold places for each image."""
+    """uint8 [n, h, w, 3] -> one picture, row by row; places asked and found for each image."""
     n, height, width, _ = images.shape
     zoom = max(1, -(-SIDE // width))
     h, w = height * zoom + GAP, width * zoom + GAP
     page = Image.new("RGB", (min(n, columns) * w + GAP, -(-n // columns) * h + GAP), GROUND)
     for i, image in enumerate(images):
-        picture = Image.fromarray(image).resize((width * zoom, height * zoom), Image.Resampling.NEAREST)
+        picture = Image.fromarray(image).resize(
+            (width * zoom, height * zoom), Image.Resampling.NEAREST
+        )
         mark(picture, found[i] if found else (), asked[i] if asked else ())
         page.paste(picture, (GAP + i % columns * w, GAP + i // columns * h))
     return page
 
 
-def mark(picture: Image.Image, found: Sequence[tuple[float, float]], asked: Sequence[tuple[float, float]]) -> None:
+def mark(
+    picture: Image.Image, found: Sequence[tuple[float, float]], asked: Sequence[tuple[float, float]]
+) -> None:
     """Rings of an eighth of the width, dots of a thirtieth, in place."""
     pen, (width, height) = ImageDraw.Draw(picture), picture.size
     for u, v in found:

@@ -4,7 +4,7 @@ A table becomes a stack of cards where the screen is narrow, so that none is eve
 """
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from composcope.report.commands import command
@@ -134,18 +134,11 @@ def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
 # Every number.
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
-ONE_CALL = (
-    "snapshot",
-    "images",
-    "weights",
-    "intervention",
-    "asked",
-    "tolerance",
-    "steps",
-    "states",
-    "seed",
+# Equal in all rows that one command makes.
+ONE_CALL: tuple[str, ...] = (
+    *("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states"),
+    *("seed", "setting", "contrast"),
 )
-ONE_CALL += ("setting", "contrast")  # equal in all rows that one command makes
 ONE_LINE = (
     "radius",
     "rule",
@@ -163,7 +156,8 @@ ONE_LINE = (
 
 
 def every_number(rows: Sequence[Row]) -> str:
-    """All rows, folded away by run; under each command, those that differ in one coordinate on one line."""
+    """All rows, folded away by run; under each command, those that differ in one coordinate on one
+    line."""
     runs: dict[str, list[Row]] = {}
     for row in rows:
         runs.setdefault(str(row.run or "exact"), []).append(row)
@@ -244,13 +238,11 @@ def comparisons(rows: Sequence[Row]) -> str:
 
 
 def claim_table(rows: Sequence[Row], room: str) -> str:
-    holds: Callable[[Row], Verdict] = lambda row: (
-        Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold")
-    )
-    lines = [
-        [str(row.claim), predicted(row), told(row), holds(row), code(f"composcope {room}")]
-        for row in claims(rows, room)
-    ]
+    lines: list[list[Cell]] = []
+    for row in claims(rows, room):
+        holds = Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold")
+        again = code(f"composcope {room}")
+        lines.append([str(row.claim), predicted(row), told(row), holds, again])
     return table(("claim", "predicted", "measured [95 %]", "holds?", "command"), lines)
 
 

@@ -1,5 +1,5 @@
-"""What the rows say, in words: no sentence here knows the result beforehand, and what is not measured is
-said to be not measured.
+"""What the rows say, in words: no sentence here knows the result beforehand, and what is not
+measured is said to be not measured.
 """
 
 import math
@@ -159,7 +159,7 @@ def headline(rows: Sequence[Row]) -> str:
         further = "composes further beyond its training"
         first = {
             "apart": f"{models}, the one whose score is local in its conditions {further}",
-            "overlap": f"{models}, the one whose score seems more local in its conditions {further}",
+            "overlap": f"{models}, the one whose score seems the more local {further}",
             "no": f"{models}, the one that {further} does not have the more local score",
             "not measured": f"{models}, the one with more labels {further}",
         }[local]
@@ -183,9 +183,11 @@ class Fact:
 def facts(rows: Sequence[Row]) -> list[Fact]:
     """Of nine objects asked, how many are drawn: the first screen's three sentences."""
     whose = {
-        EXP1: "of nine objects asked are drawn in place when every object of a training image was labelled (exp1).",
+        EXP1: "of nine objects asked are drawn in place when every object of a training image was "
+        "labelled (exp1).",
         EXP2: "of nine are drawn when one object of each training image was labelled (exp2).",
-        MENDED: "of nine are drawn by that same network, not retrained, when each pixel hears nearby conditions only.",
+        MENDED: "of nine are drawn by that same network, not retrained, when each pixel hears "
+        "nearby conditions only.",
     }
     found = []
     for side, words in whose.items():
@@ -214,7 +216,10 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         if side.run in BY_NAME and BY_NAME[side.run].paper_k_max
     )
     many = ", ".join(f"{words} {count}" for words, count in counts.most_common())
-    return f"Trained on one to three objects, {listed(parts)}. Of {counts.total()} runs with a number in the paper: {many}."
+    return (
+        f"Trained on one to three objects, {listed(parts)}. Of {counts.total()} runs with a number "
+        f"in the paper: {many}."
+    )
 
 
 def looks(rows: Sequence[Row]) -> str:
@@ -227,21 +232,27 @@ def looks(rows: Sequence[Row]) -> str:
         row.chance for row in where(rows, what="locality/conditional_locality") if row.chance
     ]
     by_chance = f"; {two(chances[-1])} would be chance" if chances else ""
-    first = f"Of what a condition changes in the image, the share near its own place is {listed(parts)}{by_chance}."
+    first = (
+        "Of what a condition changes in the image, the share near its own place is "
+        f"{listed(parts)}{by_chance}."
+    )
     points = dots(rows)
     found = correlation(points)
     if found is None or math.isnan(found.value):
         return f"{first} Too few models are measured to say whether this goes with composing."
     ends = "" if found.low is None else f" [{two(found.low)}, {two(found.high)}]"
     return (
-        f"{first} Over {len(points)} models and moments of training, the rank correlation of this share with "
-        f"how far K_max exceeds training is {two(found.value)}{ends}; the paper calls the two strongly "
+        f"{first} Over {len(points)} models and moments of training, the rank correlation of this "
+        "share with "
+        f"how far K_max exceeds training is {two(found.value)}{ends}; the paper calls the two "
+        "strongly "
         "correlated and prints no number."
     )
 
 
 def of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
-    """How many of nine objects asked each model draws; those that are not measured are named after it."""
+    """How many of nine objects asked each model draws; those that are not measured are named after
+    it."""
     known, unknown = [], []
     for side, phrase in phrases.items():
         row = one(rows, side, "length/found", K=9)
@@ -284,7 +295,10 @@ def policies(rows: Sequence[Row]) -> str:
     ours = sorted(POLICIES, key=lambda side: -values[side])
     if tuple(ours) == POLICIES:
         return f"{first} This is the paper's order."
-    return f"{first} The paper's order is {', '.join(labels.values())}; ours is {', '.join(labels[s] for s in ours)}."
+    return (
+        f"{first} The paper's order is {', '.join(labels.values())}; ours is "
+        f"{', '.join(labels[s] for s in ours)}."
+    )
 
 
 def elsewhere(rows: Sequence[Row]) -> list[str]:
@@ -295,12 +309,18 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
         row for row in where(rows, what="features/between", run="color") if row.index is not None
     ]
     layers = [row for row in own if row.value is not None]
-    colours = f"Asked for colours, the model trained on one to five objects reaches K_max {told(reached)} (paper: {paper})"
+    colours = (
+        "Asked for colours, the model trained on one to five objects reaches K_max "
+        f"{told(reached)} (paper: {paper})"
+    )
     if reached is None:
         colours = "How many colours a model composes is not measured"
     if layers:
         best = min(layers, key=lambda row: abs(edges(row.estimate)[0]))
-        colours += f"; the directions of colours are least alike in layer {best.layer} at {best.level} noise"
+        colours += (
+            f"; the directions of colours are least alike in layer {best.layer} at {best.level} "
+            "noise"
+        )
         colours += f" (mean cosine {two(best.value)})"
     else:
         colours += "; how alike the directions of colours are inside it is not measured"
@@ -316,9 +336,13 @@ def words_heard(rows: Sequence[Row]) -> str:
     alike = [row for row in where(rows, what="features/two_places") if row.value is not None]
     more = ""
     if alike:
-        more = f"; the words' influence at two far places correlates at {told(alike[-1])} (paper: nearly identical)"
+        more = (
+            f"; the words' influence at two far places correlates at {told(alike[-1])} (paper: "
+            "nearly identical)"
+        )
     return (
-        f"In the text model {thirds[-1].run}, {two(fmean(shares))} of what a word changes while all is noise lies in "
+        f"In the text model {thirds[-1].run}, {two(fmean(shares))} of what a word changes while "
+        "all is noise lies in "
         f"the third of the picture it speaks of, where chance is {two(1 / 3)}{more}."
     )
 
@@ -362,8 +386,10 @@ def sure(rows: Sequence[Row]) -> str:
     many = "; ".join(f"{words}: {count}" for words, count in counts.most_common())
     unequal = sum(comparison.terms.startswith("not equal") for comparison in every)
     return (
-        f"The paper's findings and ours make {len(every)} comparisons of two runs. Are they seen? {sentence(many)}. "
-        f"{unequal} of them compare runs that differ in more than the finding; the table says in what."
+        f"The paper's findings and ours make {len(every)} comparisons of two runs. Are they seen? "
+        f"{sentence(many)}. "
+        f"{unequal} of them compare runs that differ in more than the finding; the table says in "
+        "what."
     )
 
 

@@ -168,17 +168,15 @@ def gather(folders: Iterable[str | Path]) -> list[Row]:
 
 def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
     """The rows whose coordinates have these values; a set or list of values means any of them."""
-
-    def fits(row: Row) -> bool:
-        return all(
-            getattr(row, name) in wanted if isinstance(wanted, set | list) else getattr(row, name) == wanted
-            for name, wanted in coordinates.items()
-        )
-
     unknown = set(coordinates) - {field.name for field in fields(Row)}
     if unknown:
         raise InputError(f"a row has no coordinate {min(unknown)!r}")
-    return [row for row in rows if fits(row)]
+    found = list(rows)
+    for name, wanted in coordinates.items():
+        if not isinstance(wanted, set | list):
+            wanted = [wanted]
+        found = [row for row in found if getattr(row, name) in wanted]
+    return found
 
 
 def only(rows: Sequence[Row], **coordinates: Any) -> Row | None:

@@ -1,10 +1,11 @@
-"""Pictures that are kept beside rows: a few images of a model, what was asked of each and what is there.
+"""Pictures that are kept beside rows: a few images of a model, what was asked, what is there.
 
-    samples.npz     images uint8 [n, h, w, 3];  record, JSON: for each image the conditions asked, which of
-                    them are met, and the places (u, v) of the objects that were found
-                    frames uint8 [step, h, w, 3], sigmas [step]: the denoised image at every noise level on
-                    the way to one more image
-                    made_from, JSON: the coordinates of the model's rows
+    samples.npz     images  uint8 [n, h, w, 3]
+                    record  JSON: for each image the conditions asked, which of them are met, and
+                            the places (u, v) of the objects that were found
+                    frames  uint8 [step, h, w, 3], and sigmas [step]: the denoised image at every
+                            noise level on the way to one of K = 6
+                    made_from  JSON: the coordinates of the model's rows
 
 Which model they show is read from `made_from`, never from the file's name or folder.
 """
@@ -28,7 +29,8 @@ Place = tuple[float, float]  # (u, v) in image sides from the upper left corner
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of the images, one entry an image; `walked` is the one that the frames lead to."""
+    """What is known of the images, one entry an image; `walked` is the one that the frames lead
+    to."""
 
     asked: list[list[Place | str]]  # conditions: places, or words such as colours
     met: list[list[bool]]  # for each of them, whether it is there
@@ -73,7 +75,7 @@ def read_samples(path: str | Path) -> Samples:
         sigmas, text = arrays["sigmas"], str(arrays["record"])
     except KeyError as error:
         raise InputError(f"{path} does not hold samples: {error} is missing") from None
-    record = parse_json(text, Record, str(path))
+    record: Record = parse_json(text, Record, str(path))
     pictures = all(some.dtype == np.uint8 and some.ndim == 4 for some in (images, frames))
     alike = len(images) == len(record.asked) == len(record.met) == len(record.found)
     told = alike and all(map(same_length, record.asked, record.met))

@@ -11,8 +11,8 @@ const INTERVENTIONS = { none: "as it was trained", local: "local conditions", co
 
 // The section of the report that speaks of such a column.
 function section(model, one) {
-  if (model.asks === "words") return "features";
-  return one.intervention === "none" ? "table1" : "mended";
+  if (model.asks === "words") return "elsewhere";
+  return one.intervention === "none" ? "compose" : "forced";
 }
 
 export class Column {
