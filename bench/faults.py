@@ -24,9 +24,10 @@ def rows() -> Iterator[tuple[str, str, str]]:
         kills.kill(kills.train, folder / "train", kills=share, tally=tally)
         kills.kill(kills.scenes, folder / "scenes", kills=share, tally=tally)
         kills.kill(kills.measure, folder / "evaluate", run, kills=share, tally=tally)
+        same = tally.ends - len(tally.different)
         yield (
             f"{tally.kills} kills of train, scenes, evaluate, at random moments and at renames",
-            f"{len(tally.lost)} lost, {tally.ends - len(tally.different)} of {tally.ends} ends the same",
+            f"{len(tally.lost)} lost, {same} of {tally.ends} ends the same",
             told(tally.faults),
         )
         disks = kills.Tally()
@@ -36,6 +37,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
             for work in (kills.train, kills.scenes)
         )
         what = f"{full} full disks"
+        same = tally.ends - len(tally.different)
         yield (
             what,
             f"{len(disks.lost)} without a file, {len(disks.different)} ends differ",
@@ -43,6 +45,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
         )
         together = kills.Tally()
         written = kills.write_together(folder / "rows", writers=4, rows=100, tally=together)
+        same = tally.ends - len(tally.different)
         yield (
             "4 writers of one file, a fifth killed",
             f"{written} of 400 rows",

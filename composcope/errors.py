@@ -47,7 +47,7 @@ def sentences() -> Iterator[None]:
     except MemoryError:
         end("there is not enough memory for this; ask for less at once")
     except OSError as error:
-        end(f"{error.filename or 'a file'}: {error.strerror or error}")
+        end(f"{error.filename or 'standard output, or a file'}: {error.strerror or error}")
     finally:
         if in_main:
             signal.signal(signal.SIGTERM, before)

@@ -23,7 +23,6 @@ import torch
 import torch.nn.functional as F
 import tyro
 from jaxtyping import Float, Int, UInt8
-from safetensors import safe_open
 from safetensors.torch import save, save_file
 from torch import Tensor
 
@@ -36,6 +35,7 @@ from composcope.scenes.condition import CONDITIONERS
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, SIZES, VIEWS, Scene
+from composcope.tensors import read_about, read_tensors
 
 TOLERANCES = (0.1, 1 / 16)  # at which errors at places are measured: the study's, the paper's cell
 RADIUS = 1.0  # of the target heat around a centre, in cells
@@ -227,9 +227,8 @@ class Training:
             )
 
     def resume(self) -> None:
-        with safe_open(self.file, "pt") as file:
-            self.step = int(file.metadata()["step"])
-            kept = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        self.step = int(read_about(self.file)["step"])
+        kept = read_tensors(self.file)
         for name, net in (("net", self.net), ("average", self.average)):
             net.load_state_dict(
                 {k.removeprefix(name + "."): v for k, v in kept.items() if k.startswith(name + ".")}

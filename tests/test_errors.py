@@ -1,0 +1,114 @@
+"""What a command says when it ends: one sentence, on any terminal, with a file where there is one."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def command(code: str, **settings) -> subprocess.CompletedProcess:
+    """Python code under `sentences`, in a process of its own."""
+    indented = "\n".join(f"    {line}" for line in code.splitlines())
+    source = f"import errno, sys\nfrom composcope.errors import *\nwith sentences():\n{indented}\n"
+    words = [sys.executable, "-c", source]
+    settings = {"capture_output": True, "text": True, "encoding": "latin-1"} | settings
+    return subprocess.run(words, **settings)
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "sentence"),
+    [
+        ("raise InputError('no such thing')", 2, "no such thing"),
+        ("raise InputError('a\\n\\x1b[2Jb')", 2, "a??[2Jb"),
+        ("raise Stopped('goes on from image 8', 15)", 143, "goes on from image 8"),
+        ("raise KeyboardInterrupt", 130, "stopped; the same command goes on"),
+        ("raise OSError(errno.ENOSPC, 'No space left', 'a.txt')", 2, "a.txt: No space left"),
+        ("raise MemoryError", 2, "there is not enough memory for this"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", 143, "stopped; the same"),
+    ],
+)
+def test_every_end_is_a_sentence_and_a_code(code, exit_code, sentence):
+    done = command(code)
+    assert done.returncode == exit_code
+    assert done.stderr.startswith(f"composcope: {sentence}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_bug_is_a_traceback():
+    assert "ZeroDivisionError" in command("1 / 0").stderr
+
+
+def test_characters_that_a_terminal_lacks_do_not_end_a_command():
+    done = command("print('│ ≤ ü')", env={**os.environ, "PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stdout) == (0, "? ? ü\n")
+
+
+BAR = "from composcope.progress import *\nfor _ in track(range(3), 'work'): pass\nprint('done')"
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-"])
+def test_closed_streams_do_not_end_a_command(closed):
+    source = f"from composcope.errors import *\nwith sentences():\n    {BAR.splitlines()[0]}\n"
+    source += "    for _ in track(range(3), 'work'): pass\n    print('done')\n"
+    words = ["sh", "-c", f'"$0" -c "$1" {closed}', sys.executable, source]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "" if "2>" in closed else done.stderr)
+    assert done.stdout == (
+        "" if ">&- " in f"{closed} " and not closed.startswith("2") else "done\n"
+    )
+
+
+def test_forty_columns_have_room_for_the_time_left():
+    """Without it the count and the clock were cut to dots."""
+    done = command(BAR, env={**os.environ, "COLUMNS": "40", "PYTHONIOENCODING": "latin-1"})
+    assert done.stderr.split() == ["work", "100%", "0:00:00"]
+
+
+def test_a_full_disk_behind_standard_output_is_told():
+    with open("/dev/full", "w") as full:
+        done = command("print('x' * 10)", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert re.fullmatch(r"composcope: standard output.*: No space left on device\n", done.stderr)
+
+
+def test_only_the_first_of_several_processes_speaks():
+    done = command("raise InputError('no')", env={**os.environ, "RANK": "1"})
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+# Compile one small function where nothing but the temporary folder can be written to.
+KERNEL = """
+import os, sys, pathlib
+sys.path.insert(0, sys.argv[1])
+from composcope.scenes import compiled
+from composcope.scenes.chance import below, key
+assert compiled.__file__.startswith(sys.argv[1])
+print(below(10, key(0, 0, 0)))
+"""
+
+
+READ_ONLY = """
+mount -t tmpfs tmpfs "$1" && cp -r "$2" "$1" && mount -o remount,ro "$1" && exec "$3" -c "$4" "$1"
+"""
+
+
+def test_a_package_that_cannot_be_written_to_compiles_into_a_temporary_folder(tmp_path):
+    """Read-only package and home: numba had nowhere to keep its machine code, and gave up."""
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+        pytest.skip("read-only folders cannot be mounted here")
+    ignored = shutil.ignore_patterns("__pycache__", "models")
+    shutil.copytree(ROOT / "composcope", tmp_path / "composcope", ignore=ignored)
+    for name in ("mounted", "scratch"):
+        (tmp_path / name).mkdir()
+    words = ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", tmp_path / "mounted"]
+    words += [tmp_path / "composcope", sys.executable, KERNEL]
+    here = {"HOME": "/proc", "TMPDIR": str(tmp_path / "scratch"), "PATH": os.environ["PATH"]}
+    done = subprocess.run(words, capture_output=True, text=True, env=here, cwd="/")
+    assert done.returncode == 0, done.stderr[-500:]
+    assert list((tmp_path / "scratch").glob(f"composcope-{os.getuid()}/*/*.nbi"))
