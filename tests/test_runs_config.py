@@ -100,7 +100,9 @@ def test_the_copy_in_the_run_folder_is_the_configuration(tmp_path):
     other = configure("exp3l", "small", {"objects": (2, 6), "lr": 1.0})
     assert difference(config, other) == f"lr = {config.recipe.lr} there, 1.0 asked for"
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match=r"config.json: Object missing required field `conditioner`"):
+    with pytest.raises(
+        InputError, match=r"config.json: Object missing required field `conditioner`"
+    ):
         Config.load(tmp_path / "config.json")
 
 

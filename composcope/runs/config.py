@@ -57,7 +57,9 @@ class Architecture:
             if (value := getattr(self, name)) is not None and not 1 <= value <= most:
                 raise InputError(f"{name} = {value}: a network has from 1 to {most}")
         if not 1 <= len(self.mult) <= 10 or not all(1 <= level <= 64 for level in self.mult):
-            raise InputError(f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide")
+            raise InputError(
+                f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide"
+            )
         if len(self.positions) > 64 or not all(0 < wave < 1000 for wave in self.positions):
             raise InputError(f"positions = {self.positions}: at most 64 frequencies from 0 to 1000")
         if not 0 <= self.radius <= 4 * self.grid_size:

@@ -192,8 +192,7 @@ def npz() -> bytes:
 
 
 def snapshot() -> bytes:
-    """A pickle like EDM2's: one call of a function that is not there, with source text and state.
-    """
+    """A pickle like EDM2's: one call of a function that is not there, with source text and state."""
     name = "_reconstruct_persistent_obj"
     module = types.ModuleType("torch_utils.persistence")
 
