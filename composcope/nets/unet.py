@@ -2,14 +2,15 @@
 
     F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
 
-Names of modules and parameters are those of the published snapshots, so that mapping one here is a table.
-Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and back at the output, and
-`plane` feeds a location grid as an input plane in place of the label embedding, `waves` adds planes of products of
-waves, and `positions` adds planes that say
-where a pixel is: waves of these frequencies along both sides. With `slots`, cond is so many entries of equal length,
-which one label map, shared by all of them, embeds: a sum that does not depend on which slot holds what. `gate` adds
-gate^2 output channels (see Precond). Small networks on centred images, whose background has no
-hint of place, otherwise take several times as long to learn where a label points.
+Names of modules and parameters are those of the published snapshots, so that mapping one here is a
+table. Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and
+back at the output, and `plane` feeds a location grid as an input plane in place of the label
+embedding, `waves` adds planes of products of waves, and `positions` adds planes that say where a
+pixel is: waves of these frequencies along both sides. With `slots`, cond is so many entries of
+equal length, which one label map, shared by all of them, embeds: a sum that does not depend on
+which slot holds what. `gate` adds gate^2 output channels (see Precond). Small networks on centred
+images, whose background has no hint of place, otherwise take several times as long to learn where a
+label points.
 """
 
 import math
@@ -35,11 +36,17 @@ from composcope.nets.layers import (
     normalize,
 )
 
-RESAMPLE: dict[str, nn.Module] = {"keep": nn.Identity(), "down": nn.AvgPool2d(2), "up": nn.Upsample(scale_factor=2)}
+RESAMPLE: dict[str, nn.Module] = {
+    "keep": nn.Identity(),
+    "down": nn.AvgPool2d(2),
+    "up": nn.Upsample(scale_factor=2),
+}
 
 
 class Block(nn.Module):
-    """Residual block with optional self-attention, in the encoder's or the decoder's flavour (EDM2, figure 21)."""
+    """Residual block with optional self-attention, in the encoder's or the decoder's flavour (EDM2,
+    figure 21).
+    """
 
     def __init__(
         self,
@@ -56,8 +63,12 @@ class Block(nn.Module):
         clip_act: float | None = 256,
     ):
         super().__init__()
-        self.flavor, self.resample, self.dropout, self.clip_act = flavor, resample, dropout, clip_act
-        self.res_balance, self.attn_balance = res_balance, attn_balance
+        self.flavor = flavor
+        self.resample = resample
+        self.dropout = dropout
+        self.clip_act = clip_act
+        self.res_balance = res_balance
+        self.attn_balance = attn_balance
         self.heads = outputs // channels_per_head if attention else 0
         self.emb_gain = nn.Parameter(torch.zeros([]))
         self.conv_res0 = MPConv(outputs if flavor == "enc" else inputs, outputs, 3)
@@ -68,7 +79,10 @@ class Block(nn.Module):
         self.attn_proj = MPConv(outputs, outputs, 1) if self.heads else None
 
     def forward(
-        self, x: Float[Tensor, "batch inputs height width"], emb: Float[Tensor, "batch emb"], keep: int | None = None
+        self,
+        x: Float[Tensor, "batch inputs height width"],
+        emb: Float[Tensor, "batch emb"],
+        keep: int | None = None,
     ) -> Float[Tensor, "batch outputs h w"]:
         """All of the output, or its central square of side `keep`, without computing the rest."""
         x = RESAMPLE[self.resample](x)
@@ -90,7 +104,9 @@ class Block(nn.Module):
         return x if self.clip_act is None else x.clamp(-self.clip_act, self.clip_act)
 
     def residual(self, x: Tensor, emb: Tensor, gain: float, keep: int | None) -> Tensor:
-        y = self.conv_res0(F.silu(crop(x, keep, 4)), gain=1 / SILU, keep=None if keep is None else keep + 2)
+        y = self.conv_res0(
+            F.silu(crop(x, keep, 4)), gain=1 / SILU, keep=None if keep is None else keep + 2
+        )
         c = self.emb_linear(emb, gain=self.emb_gain) + 1
         y = F.silu(y * c[:, :, None, None])
         if self.dropout:
@@ -99,43 +115,52 @@ class Block(nn.Module):
 
 
 class UNet(nn.Module):
-    """Karras et al. 2024, figure 21. `resolution` is in pixels; `attn_resolutions` are those of the folded image."""
+    """Karras et al. 2024, figure 21. `resolution` is in pixels; `attn_resolutions` are those of the
+    folded image.
+    """
 
     def __init__(
         self,
-        resolution: int,
-        channels: int = 3,
-        features: int = 0,
-        model_channels: int = 192,
-        channel_mult: Sequence[int] = (1, 2, 3, 4),
-        channel_mult_noise: int | None = None,
-        channel_mult_emb: int | None = None,
-        num_blocks: int = 3,
-        attn_resolutions: Sequence[int] = (16, 8),
-        label_balance: float = 0.5,
-        concat_balance: float = 0.5,
-        channels_per_head: int = 64,
-        dropout: float = 0.0,
-        res_balance: float = 0.3,
-        attn_balance: float = 0.3,
-        clip_act: float | None = 256,
-        fold: int = 1,
-        plane: bool = False,
-        positions: Sequence[float] = (),
-        waves: int = 0,
-        slots: int = 1,
-        gate: int = 0,
+        resolution: int,  #                              pixels of a side of the image
+        channels: int = 3,  #                            of the image
+        features: int = 0,  #                            of cond; 0: there is none
+        model_channels: int = 192,  #                    the width that multiples below refer to
+        channel_mult: Sequence[int] = (1, 2, 3, 4),  #   width of each level, finest first
+        channel_mult_noise: int | None = None,  #        of the noise features; None: the first
+        channel_mult_emb: int | None = None,  #          of the embedding; None: the widest level's
+        num_blocks: int = 3,  #                          residual blocks of each level
+        attn_resolutions: Sequence[int] = (16, 8),  #    sides (folded) with self-attention
+        label_balance: float = 0.5,  #                   of noise (0) and cond (1) in the embedding
+        concat_balance: float = 0.5,  #                  of main path (0) and skip connection (1)
+        channels_per_head: int = 64,  #                  of self-attention
+        dropout: float = 0.0,  #                         share of activations left out in training
+        res_balance: float = 0.3,  #                     of main path (0) and residual branch (1)
+        attn_balance: float = 0.3,  #                    of main path (0) and self-attention (1)
+        clip_act: float | None = 256,  #                 activations are cut at +-this; None: never
+        fold: int = 1,  #                                fold x fold pixels become channels
+        plane: bool = False,  #                          cond is a grid, fed as an input plane
+        positions: Sequence[float] = (),  #              frequencies of planes of waves
+        waves: int = 0,  #                               waves^2 planes of products of waves
+        slots: int = 1,  #                               entries of cond that one map embeds
+        gate: int = 0,  #                                gate^2 more output channels (see Precond)
     ):
         super().__init__()
-        self.resolution, self.features, self.fold = resolution, features, fold
+        self.resolution = resolution
+        self.features = features
+        self.fold = fold
         self.grid_size = math.isqrt(features) if plane else 0
-        self.label_balance, self.concat_balance = label_balance, concat_balance
+        self.label_balance = label_balance
+        self.concat_balance = concat_balance
         self.latent = self._latent(resolution, len(channel_mult))
         self.positions = tuple(positions)
         self.waves = waves
         widths = [model_channels * mult for mult in channel_mult]
-        noise_width = model_channels * channel_mult_noise if channel_mult_noise is not None else widths[0]
-        emb_width = model_channels * channel_mult_emb if channel_mult_emb is not None else max(widths)
+        noise_width = (
+            model_channels * channel_mult_noise if channel_mult_noise is not None else widths[0]
+        )
+        emb_width = (
+            model_channels * channel_mult_emb if channel_mult_emb is not None else max(widths)
+        )
         block = partial(
             Block,
             emb_channels=emb_width,
@@ -145,12 +170,15 @@ class UNet(nn.Module):
             attn_balance=attn_balance,
             clip_act=clip_act,
         )
+
+        # Embedding.
         self.out_gain = nn.Parameter(torch.zeros([]))
         self.emb_fourier = MPFourier(noise_width)
         self.emb_noise = MPConv(noise_width, emb_width)
         self.slots = slots
         self.emb_label = MPConv(features // slots, emb_width) if features and not plane else None
 
+        # Encoder.
         self.enc = nn.ModuleDict()
         skips: list[int] = []
         out = channels * fold**2 + 1 + plane + 4 * len(self.positions) + waves**2
@@ -169,6 +197,7 @@ class UNet(nn.Module):
                 out = width
                 skips.append(out)
 
+        # Decoder.
         self.dec = nn.ModuleDict()
         for level, width in reversed(list(enumerate(widths))):
             res = self.latent >> level
@@ -185,13 +214,21 @@ class UNet(nn.Module):
         self.out_conv = MPConv(out, (channels + gate**2) * fold**2, 3)
 
     def _latent(self, resolution: int, levels: int) -> int:
-        """The side of the folded image; every level must halve it exactly, and a plane must tile it."""
+        """The side of the folded image; every level must halve it exactly, and a plane must tile
+        it.
+        """
         side = self.fold << (levels - 1)
         if resolution % side:
-            raise InputError(f"resolution {resolution} is not divisible by fold {self.fold} x 2^{levels - 1} levels")
+            raise InputError(
+                f"resolution {resolution} is not divisible by "
+                f"fold {self.fold} x 2^{levels - 1} levels"
+            )
         latent = resolution // self.fold
         if self.grid_size and (self.grid_size**2 != self.features or latent % self.grid_size):
-            raise InputError(f"a plane of {self.features} features does not tile the {latent}x{latent} folded image")
+            raise InputError(
+                f"a plane of {self.features} features does not tile "
+                f"the {latent}x{latent} folded image"
+            )
         return latent
 
     def forward(
@@ -201,9 +238,13 @@ class UNet(nn.Module):
         cond: Float[Tensor, "batch features"] | None = None,
         centre: int | None = None,
     ) -> Float[Tensor, "batch outputs h w"]:
-        """F, or its central square of `centre` pixels: the decoder then computes only what that square depends on."""
+        """F, or its central square of `centre` pixels: the decoder then computes only what that
+        square depends on.
+        """
         if cond is not None and cond.shape[1] != self.features:
-            raise InputError(f"cond has {cond.shape[1]} features, the network was made for {self.features}")
+            raise InputError(
+                f"cond has {cond.shape[1]} features, the network was made for {self.features}"
+            )
         emb = self.embed(noise_label, cond)
         x = self.entrance(x, cond)
         skips: list[Tensor] = []
@@ -211,16 +252,20 @@ class UNet(nn.Module):
             x = block(x) if name.endswith("_conv") else block(x, emb)
             skips.append(x)
         square = None if centre is None else centre // self.fold
-        for (name, block), (keep, needs) in zip(self.dec.items(), self.windows(square), strict=True):
+        for (name, block), (keep, needs) in zip(
+            self.dec.items(), self.windows(square), strict=True
+        ):
             if "block" in name:
                 x = mp_cat(crop(x, needs), crop(skips.pop(), needs), self.concat_balance)
             x = block(x, emb, keep)
         return F.pixel_shuffle(self.out_conv(x, gain=self.out_gain, keep=square), self.fold)
 
     def windows(self, square: int | None) -> list[tuple[int | None, int | None]]:
-        """For each decoder block the sides of the central squares it puts out and takes in, so that `square` is right.
+        """For each decoder block the sides of the central squares it puts out and takes in, so that
+        `square` is right.
 
-        Read backwards: a 3x3 convolution reaches 1 further on each side, a residual block 2, attention everywhere.
+        Read backwards: a 3x3 convolution reaches 1 further on each side, a residual block 2,
+        attention everywhere.
         """
         if square is None:
             return [(None, None)] * len(self.dec)
@@ -236,11 +281,13 @@ class UNet(nn.Module):
         return found[::-1]
 
     def embed(self, noise_label: Tensor, cond: Tensor | None) -> Float[Tensor, "batch emb"]:
-        """Noise level and cond as one vector. sqrt(features) gives a one-hot cond unit magnitude, as in the original.
+        """Noise level and cond as one vector. sqrt(features) gives a one-hot cond unit magnitude,
+        as in the original.
 
-        It is kept for every cond, so the embedding is linear: each condition adds the same vector whatever else is
-        asked, and nothing asked (zeros or None) adds nothing. K locations then have magnitude sqrt(K), a list of K
-        places about 1.3 sqrt(K): of order one. Dividing by the norm would make each condition weaken the others.
+        It is kept for every cond, so the embedding is linear: each condition adds the same vector
+        whatever else is asked, and nothing asked (zeros or None) adds nothing. K locations then
+        have magnitude sqrt(K), a list of K places about 1.3 sqrt(K): of order one. Dividing by the
+        norm would make each condition weaken the others.
         """
         emb = self.emb_noise(self.emb_fourier(noise_label))
         if self.emb_label is not None:
@@ -251,8 +298,12 @@ class UNet(nn.Module):
             emb = mp_sum(emb, label, self.label_balance)
         return mp_silu(emb)
 
-    def entrance(self, x: Tensor, cond: Tensor | None) -> Float[Tensor, "batch inputs height width"]:
-        """Folded pixels, a channel of ones (it stands for all biases) and, if asked, the grid as a plane of 0 and 1."""
+    def entrance(
+        self, x: Tensor, cond: Tensor | None
+    ) -> Float[Tensor, "batch inputs height width"]:
+        """Folded pixels, a channel of ones (it stands for all biases) and, if asked, the grid as a
+        plane of 0 and 1.
+        """
         x = F.pixel_unshuffle(x, self.fold)
         planes = [x, torch.ones_like(x[:, :1])]
         if self.grid_size:
@@ -276,10 +327,14 @@ def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
 
 
 def sines(side: int, frequencies: Sequence[float]) -> Float[Tensor, "1 planes side side"]:
-    """Planes of unit variance over a square image: sines and cosines along each side, in half periods a side."""
+    """Planes of unit variance over a square image: sines and cosines along each side, in half
+    periods a side.
+    """
     at = torch.linspace(-1, 1, 2 * side + 1)[1::2] * math.pi
     rows = [wave(f * at) * math.sqrt(2) for f in frequencies for wave in (torch.sin, torch.cos)]
-    planes = [plane for row in rows for plane in (row.expand(side, side), row[:, None].expand(side, side))]
+    planes = [
+        plane for row in rows for plane in (row.expand(side, side), row[:, None].expand(side, side))
+    ]
     return torch.stack(planes)[None]
 
 
