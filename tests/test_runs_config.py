@@ -1,5 +1,6 @@
 """Configurations: the table of the paper, changes by name, and the copy a run folder keeps."""
 
+import math
 from dataclasses import asdict
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from composcope.errors import InputError
 from composcope.nets.unet import UNet
+from composcope.runs import data
 from composcope.runs.config import (
     ARCHITECTURES,
     EXPERIMENTS,
@@ -124,3 +126,15 @@ def test_what_cannot_be_trained_is_refused_by_name(changes):
     (name,) = changes
     with pytest.raises(InputError, match=f"^{name} = "):
         configure("exp2l", "smoke", changes)
+
+
+def test_the_papers_recipe_has_the_rate_and_the_noise_of_edm2(monkeypatch):
+    """In units of sigma_data: EDM2's pixel models have ln sigma of mean -0.8 at sigma_data 0.5."""
+    monkeypatch.setattr(data, "MEASURED", 256)
+    config = configure("exp1", "paper")
+    alike = configure("exp1", "paper", {"resolution": 32})  # the same scenes, quicker
+    _, sigma_data = data.measured(alike, data.images_of(alike))
+    assert config.recipe.lr == 0.012
+    assert config.recipe.P_mean - math.log(sigma_data) == pytest.approx(
+        -0.8 - math.log(0.5), abs=0.1
+    )

@@ -401,3 +401,22 @@ def test_damaged_constants_are_named(tmp_path, finished):
     (tmp_path / "run" / "pixels.safetensors").write_bytes(b"cut")
     with pytest.raises(InputError, match=r"pixels.safetensors is damaged"):
         start(configure("exp2l", "smoke", TINY), tmp_path / "run")
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_what_gpus_are_given_runs_on_cores_too(tmp_path):
+    """bfloat16, torch.compile and channels-last, all at once, learn nearly the same.
+
+    In processes of their own: the checks of shapes in these tests cannot be compiled.
+    """
+    fast = ["--bf16", "True", "--compile", "True", "--channels-last", "True"]
+    for name, more in (("plain", []), ("fast", fast)):
+        words = ["train", "exp1", "--preset", "smoke", "--images", "64", "--batch", "8"]
+        words += ["--mult", "1", *more]
+        command = [sys.executable, "-m", "composcope", *words, "--out", tmp_path / name]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-1000:]
+    plain, quick = (load(tmp_path / name) for name in ("plain", "fast"))
+    for weight, other in zip(plain.parameters(), quick.parameters(), strict=True):
+        torch.testing.assert_close(other, weight, atol=3e-2, rtol=0)
+    assert not all(map(torch.equal, plain.parameters(), quick.parameters()))

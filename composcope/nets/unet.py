@@ -3,12 +3,11 @@
     F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a
-table.
-Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and back
-at the output, and `plane` feeds a location grid as an input plane in place of the label embedding,
-`waves` adds planes of products of waves, and `positions` adds planes that say
-where a pixel is: waves of these frequencies along both sides. With `slots`, cond is so many entries
-of equal length, which one label map, shared by all of them, embeds: a sum that does not depend on
+table. Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and
+back at the output, and `plane` feeds a location grid as an input plane in place of the label
+embedding, `waves` adds planes of products of waves, and `positions` adds planes that say where a
+pixel is: waves of these frequencies along both sides. With `slots`, cond is so many entries of
+equal length, which one label map, shared by all of them, embeds: a sum that does not depend on
 which slot holds what. `gate` adds gate^2 output channels (see Precond). Small networks on centred
 images, whose background has no hint of place, otherwise take several times as long to learn where a
 label points.
@@ -64,13 +63,12 @@ class Block(nn.Module):
         clip_act: float | None = 256,
     ):
         super().__init__()
-        self.flavor, self.resample, self.dropout, self.clip_act = (
-            flavor,
-            resample,
-            dropout,
-            clip_act,
-        )
-        self.res_balance, self.attn_balance = res_balance, attn_balance
+        self.flavor = flavor
+        self.resample = resample
+        self.dropout = dropout
+        self.clip_act = clip_act
+        self.res_balance = res_balance
+        self.attn_balance = attn_balance
         self.heads = outputs // channels_per_head if attention else 0
         self.emb_gain = nn.Parameter(torch.zeros([]))
         self.conv_res0 = MPConv(outputs if flavor == "enc" else inputs, outputs, 3)
@@ -123,33 +121,36 @@ class UNet(nn.Module):
 
     def __init__(
         self,
-        resolution: int,
-        channels: int = 3,
-        features: int = 0,
-        model_channels: int = 192,
-        channel_mult: Sequence[int] = (1, 2, 3, 4),
-        channel_mult_noise: int | None = None,
-        channel_mult_emb: int | None = None,
-        num_blocks: int = 3,
-        attn_resolutions: Sequence[int] = (16, 8),
-        label_balance: float = 0.5,
-        concat_balance: float = 0.5,
-        channels_per_head: int = 64,
-        dropout: float = 0.0,
-        res_balance: float = 0.3,
-        attn_balance: float = 0.3,
-        clip_act: float | None = 256,
-        fold: int = 1,
-        plane: bool = False,
-        positions: Sequence[float] = (),
-        waves: int = 0,
-        slots: int = 1,
-        gate: int = 0,
+        resolution: int,  #                              pixels of a side of the image
+        channels: int = 3,  #                            of the image
+        features: int = 0,  #                            of cond; 0: there is none
+        model_channels: int = 192,  #                    the width that multiples below refer to
+        channel_mult: Sequence[int] = (1, 2, 3, 4),  #   width of each level, finest first
+        channel_mult_noise: int | None = None,  #        of the noise features; None: the first
+        channel_mult_emb: int | None = None,  #          of the embedding; None: the widest level's
+        num_blocks: int = 3,  #                          residual blocks of each level
+        attn_resolutions: Sequence[int] = (16, 8),  #    sides (folded) with self-attention
+        label_balance: float = 0.5,  #                   of noise (0) and cond (1) in the embedding
+        concat_balance: float = 0.5,  #                  of main path (0) and skip connection (1)
+        channels_per_head: int = 64,  #                  of self-attention
+        dropout: float = 0.0,  #                         share of activations left out in training
+        res_balance: float = 0.3,  #                     of main path (0) and residual branch (1)
+        attn_balance: float = 0.3,  #                    of main path (0) and self-attention (1)
+        clip_act: float | None = 256,  #                 activations are cut at +-this; None: never
+        fold: int = 1,  #                                fold x fold pixels become channels
+        plane: bool = False,  #                          cond is a grid, fed as an input plane
+        positions: Sequence[float] = (),  #              frequencies of planes of waves
+        waves: int = 0,  #                               waves^2 planes of products of waves
+        slots: int = 1,  #                               entries of cond that one map embeds
+        gate: int = 0,  #                                gate^2 more output channels (see Precond)
     ):
         super().__init__()
-        self.resolution, self.features, self.fold = resolution, features, fold
+        self.resolution = resolution
+        self.features = features
+        self.fold = fold
         self.grid_size = math.isqrt(features) if plane else 0
-        self.label_balance, self.concat_balance = label_balance, concat_balance
+        self.label_balance = label_balance
+        self.concat_balance = concat_balance
         self.latent = self._latent(resolution, len(channel_mult))
         self.positions = tuple(positions)
         self.waves = waves
@@ -169,12 +170,15 @@ class UNet(nn.Module):
             attn_balance=attn_balance,
             clip_act=clip_act,
         )
+
+        # Embedding.
         self.out_gain = nn.Parameter(torch.zeros([]))
         self.emb_fourier = MPFourier(noise_width)
         self.emb_noise = MPConv(noise_width, emb_width)
         self.slots = slots
         self.emb_label = MPConv(features // slots, emb_width) if features and not plane else None
 
+        # Encoder.
         self.enc = nn.ModuleDict()
         skips: list[int] = []
         out = channels * fold**2 + 1 + plane + 4 * len(self.positions) + waves**2
@@ -193,6 +197,7 @@ class UNet(nn.Module):
                 out = width
                 skips.append(out)
 
+        # Decoder.
         self.dec = nn.ModuleDict()
         for level, width in reversed(list(enumerate(widths))):
             res = self.latent >> level
@@ -215,12 +220,14 @@ class UNet(nn.Module):
         side = self.fold << (levels - 1)
         if resolution % side:
             raise InputError(
-                f"resolution {resolution} is not divisible by fold {self.fold} x 2^{levels - 1} levels"
+                f"resolution {resolution} is not divisible by "
+                f"fold {self.fold} x 2^{levels - 1} levels"
             )
         latent = resolution // self.fold
         if self.grid_size and (self.grid_size**2 != self.features or latent % self.grid_size):
             raise InputError(
-                f"a plane of {self.features} features does not tile the {latent}x{latent} folded image"
+                f"a plane of {self.features} features does not tile "
+                f"the {latent}x{latent} folded image"
             )
         return latent
 
