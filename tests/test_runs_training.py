@@ -2,6 +2,7 @@
 refused.
 """
 
+import dataclasses
 import json
 import random
 import re
@@ -17,6 +18,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
+from composcope.cli import evaluate, features, locality, sample
 from composcope.diffusion import checkpoint
 from composcope.errors import InputError
 from composcope.files import locked
@@ -316,9 +318,22 @@ def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
         )
 
 
+def test_every_command_computes_on_the_gpu_of_its_local_rank(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    for command in (evaluate, features, locality, sample):
+        fields = {field.name: field for field in dataclasses.fields(command.Args)}
+        assert fields["device"].default_factory() == "cuda:3"
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: range(64))
+    assert training.own_cores() == 8  # of 64, shared by eight
+
+
 def test_unknown_devices_are_refused(finished):
     with pytest.raises(InputError, match="there is no device 'banana'"):
         load(finished, device="banana")
+    with pytest.raises(InputError, match="there is no device 'meta' to compute on"):
+        load(finished, device="meta")
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="this machine has no GPU"):
             load(finished, device="cuda:0")

@@ -4,11 +4,10 @@ holds."""
 import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import tyro
 from rich.console import Console
 
@@ -19,6 +18,7 @@ from composcope.locality import intervene
 from composcope.report.evaluation import answer_sheet, curve, table
 from composcope.results import Row, add_rows, check_out, jsonl
 from composcope.runs import load
+from composcope.runs.model import own_device
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Args:
     """Of a run that was trained with a conditioner from outside."""
     out: Path = Path("results/evaluate.jsonl")
     """Where the rows go; images, sheet and curve go into a folder beside it."""
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    device: str = field(default_factory=own_device)
     """Where the network runs (a GPU was not tried here)."""
     json: bool = False
     """Print the rows as JSON lines."""

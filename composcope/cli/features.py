@@ -4,7 +4,7 @@ models.
 
 import hashlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,7 +26,7 @@ from composcope.report.locality import heatmaps
 from composcope.results import Row, add_rows, check_out, jsonl, where
 from composcope.results.arrays import read_arrays, write_arrays
 from composcope.runs import load
-from composcope.runs.model import usable
+from composcope.runs.model import own_device, usable
 
 OVERVIEW: tuple[str, ...] = ("down", "mid", "up", "latent", "pixel")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -58,7 +58,7 @@ class Args:
     """JSON with concepts, composites, locality and places; else those that come with the model,
     else the paper's.
     """
-    device: str = "cpu"
+    device: str = field(default_factory=own_device)
     """cpu or cuda."""
     dtype: Literal["fp32", "bf16", "fp16"] = "fp32"
     """In which precision SDXL's U-Net computes."""

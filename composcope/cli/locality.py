@@ -2,11 +2,10 @@
 
 import hashlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-import torch
 import tyro
 from torch import Tensor
 
@@ -20,6 +19,7 @@ from composcope.results import add_rows, check_out, jsonl
 from composcope.results.arrays import read_arrays
 from composcope.runs import Model, load
 from composcope.runs.data import Stored, images_of
+from composcope.runs.model import own_device
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Args:
     """Megabytes for the activations of one backward pass."""
     out: Path = Path("results/locality.jsonl")
     """Where the rows go; maps and pictures go into a folder beside it."""
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    device: str = field(default_factory=own_device)
     """Where the network runs (a GPU was not tried here)."""
     json: bool = False
     """Print the rows as JSON lines."""

@@ -1,11 +1,10 @@
 """`composcope sample`: a sheet of images drawn by a trained model, asked for given conditions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import torch
 import tyro
 
 from composcope.diffusion.sample import check_solver, draw
@@ -14,6 +13,7 @@ from composcope.files import write_png
 from composcope.locality import intervene
 from composcope.report.sheets import sheet
 from composcope.runs import load
+from composcope.runs.model import own_device
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Args:
     """Of a run that was trained with a conditioner from outside."""
     batch: int = 64
     """Images drawn at once."""
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    device: str = field(default_factory=own_device)
     """Where the network runs (a GPU was not tried here)."""
     out: Path = Path("sheet.png")
     """The picture."""
