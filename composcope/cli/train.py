@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import tyro
+from PIL.Image import Image
 
 from composcope.errors import InputError
 from composcope.report.sheets import sheet
@@ -34,6 +36,8 @@ class Args:
     """smoke, laptop, small (one GPU) or paper."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """The run folder; runs/EXPERIMENT-PRESET-SEED when not given."""
+    workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Processes that render images ahead; none on cores, one for each core beside GPUs."""
     dry_run: bool = False
     """Print the configuration and stop."""
     ship: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
@@ -67,13 +71,19 @@ def main(args: Args) -> None:
     config = args.config
     if args.ship and (Path(args.ship).name != args.ship or (SHIPPED / args.ship).exists()):
         raise InputError(f"--ship {args.ship}: no plain name, or there is a model of this name")
+    if args.workers is not None and not 0 <= args.workers <= 1024:
+        raise InputError(f"--workers {args.workers}: from 0 to 1024 processes")
     if args.dry_run:
         print(config.json())
         return
     if ":" in config.conditioner:
         outside(config.conditioner)
     folder = args.out or Path("runs") / f"{args.experiment}-{args.preset}-{config.recipe.seed}"
-    start(config, folder, lambda images, asked, columns: sheet(images, asked, columns=columns))
+
+    def draw(images: np.ndarray, asked: Sequence, columns: int) -> Image:
+        return sheet(images, asked, columns=columns)
+
+    start(config, folder, draw, workers=args.workers)
     if int(os.environ.get("RANK", 0)):
         return
     print(f"the run is in {folder}   next: composcope evaluate {folder}")

@@ -23,7 +23,7 @@ Text: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="PATH")]
 # The most that makes sense of each: what is beyond it is a slip, or a file that is not ours.
 MOST = {
     "resolution": 4096,
-    "grid_size": 512,
+    "grid_size": 256,
     "width": 8192,
     "blocks": 64,
     "head": 8192,
