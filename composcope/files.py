@@ -225,7 +225,7 @@ def unknown_field(decoded: Any, kind: Any) -> str | None:
     """A field that a dataclass does not have, or one of the dataclasses in its fields."""
     if not dataclasses.is_dataclass(kind) or not isinstance(decoded, dict):
         return None
-    kinds = fields_of(kind)
+    kinds = fields_of(kind)  # type: ignore[arg-type]
     for name, value in decoded.items():
         if name not in kinds:
             return name

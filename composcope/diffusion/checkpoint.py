@@ -61,7 +61,7 @@ def sound(folder: Path) -> Iterator[tuple[int, dict[str, Tensor]]]:
     for file in sorted(folder.glob("*.json"), reverse=True):
         path = file.with_suffix(".safetensors")
         try:
-            note = read_json(file, Note)
+            note: Note = read_json(file, Note)
             if f"{note.step:09d}" == path.stem and note.sha256 == sha256(path):
                 yield note.step, read_tensors(path)
                 continue

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from composcope.errors import InputError
-from composcope.files import DEEPEST, deepest
 
 MOST_CONDITIONS = 12  # the paper's test places
 MOST_STEPS = 64
@@ -84,8 +83,6 @@ T = TypeVar("T", bound=Picture)
 
 def parse(body: bytes, kind: type[T]) -> T:
     """A request of this kind, or an InputError that names the field."""
-    if max(body.count(b"["), body.count(b"{")) > DEEPEST and deepest(body) > DEEPEST:
-        raise InputError(f"body: nested more than {DEEPEST} levels deep")
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

@@ -152,7 +152,7 @@ class MeansFolder:
 
     def check(self, path: Path) -> None:
         try:
-            origin = parse_json(read_about(path)[MADE_FROM], dict, str(path))
+            origin: dict = parse_json(read_about(path)[MADE_FROM], dict, str(path))
         except (InputError, KeyError) as error:
             raise InputError(
                 f"{path} does not hold means ({error}); remove it to make it again"

@@ -41,7 +41,7 @@ def read_origin(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]
     """What the arrays of a file were made from, and the arrays."""
     try:
         arrays = read_npz(path)
-        origin = parse_json(str(arrays.pop(MADE_FROM)), dict, str(path))
+        origin: dict = parse_json(str(arrays.pop(MADE_FROM)), dict, str(path))
     except (InputError, KeyError) as error:
         raise InputError(
             f"{path} does not hold kept arrays ({error}); remove it to measure again"

@@ -92,7 +92,7 @@ def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
     if not files:
         raise InputError(f"{path} holds no scenes (.json files)")
     for file in files:
-        content = read_json(file, Any)
+        content: Any = read_json(file, Any)
         scenes = content.get("scenes", [content]) if isinstance(content, dict) else None
         if not isinstance(scenes, list):
             raise InputError(f"{file}: not a scene, nor a file with a list of `scenes`")

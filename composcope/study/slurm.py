@@ -148,7 +148,7 @@ def work(path: Path) -> int:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGUSR1, end)
-    order = read_json(path, Order)
+    order: Order = read_json(path, Order)
     began = time.monotonic()
     process = subprocess.Popen(launch(order))
     if notices:  # they came before there was anything to end
