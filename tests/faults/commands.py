@@ -72,7 +72,6 @@ def commands(run: Path) -> dict[str, list[str]]:
         "features": [str(run), "--num", "0"],
         "theory": ["--only", "nothing"],
         "sim": ["--only", "nothing"],
-        "distill": ["nowhere"],
         "reproduce": ["--preset", "smoke", "--only", "exp1", "--dry-run"],
         "report": ["--results", "nowhere"],
         "explore": ["--port", "-1"],
