@@ -1,1 +1,3 @@
-"""Benchmarks: `make bench` runs them all and prints one table; each file has `rows() -> [(what, measured, floor)]`."""
+"""Benchmarks: `make bench` runs them all and prints one table; each file has `rows() -> [(what,
+measured, floor)]`.
+"""

@@ -1,6 +1,8 @@
-"""`python -m bench [name ...]`: run the benchmarks (all, or those named) and print what they measured as one table.
+"""`python -m bench [name ...]`: run the benchmarks (all, or those named) and print what they
+measured as one table.
 
-Numbers on a shared machine are noisy: every file reports medians, and compares two things within one run as a ratio.
+Numbers on a shared machine are noisy: every file reports medians, and compares two things within
+one run as a ratio.
 """
 
 import importlib
@@ -14,7 +16,9 @@ import bench
 
 
 def names() -> list[str]:
-    return [module.name for module in pkgutil.iter_modules(bench.__path__) if module.name != "__main__"]
+    return [
+        module.name for module in pkgutil.iter_modules(bench.__path__) if module.name != "__main__"
+    ]
 
 
 def main() -> None:

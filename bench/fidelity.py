@@ -1,8 +1,9 @@
 """How close our images come to Blender's: `python -m bench.fidelity FOLDER [--sheet out.png]`.
 
-FOLDER holds images/*.png and scenes/*.json, each scene in the official CLEVR fields plus camera_location and lights.
-Both images are 320x240, resized to 128x128 by area. The pixels "of objects and their shadows" are those where either
-image differs from our render of the same scene without its objects by more than 4 bytes in some channel.
+FOLDER holds images/*.png and scenes/*.json, each scene in the official CLEVR fields plus
+camera_location and lights. Both images are 320x240, resized to 128x128 by area. The pixels "of
+objects and their shadows" are those where either image differs from our render of the same scene
+without its objects by more than 4 bytes in some channel.
 
     PSNR = 10 log10(255^2 / mean squared error)
 """
@@ -44,8 +45,13 @@ def read(folder: Path) -> tuple[list[Scene], np.ndarray]:
     if not files:
         raise InputError(f"{folder} holds no scenes/*.json")
     records = [json.loads(file.read_text()) for file in files]
-    images = [Image.open(folder / "images" / record["image_filename"]).convert("RGB") for record in records]
-    return [scene_of(record) for record in records], np.stack([np.asarray(image) for image in images])
+    images = [
+        Image.open(folder / "images" / record["image_filename"]).convert("RGB")
+        for record in records
+    ]
+    return [scene_of(record) for record in records], np.stack(
+        [np.asarray(image) for image in images]
+    )
 
 
 def scene_of(record: dict) -> Scene:
@@ -58,7 +64,9 @@ def scene_of(record: dict) -> Scene:
 
 
 def small(images: np.ndarray) -> np.ndarray:
-    return np.stack([np.asarray(Image.fromarray(i).resize((SIDE, SIDE), Image.Resampling.BOX)) for i in images])
+    return np.stack(
+        [np.asarray(Image.fromarray(i).resize((SIDE, SIDE), Image.Resampling.BOX)) for i in images]
+    )
 
 
 def psnr(errors: np.ndarray) -> float:
@@ -75,18 +83,28 @@ def changed(reference: np.ndarray, ours: np.ndarray, empty: np.ndarray) -> np.nd
 def compare(scenes: list[Scene], images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Per scene: PSNR and SSIM of the whole image, PSNR of objects and shadows."""
     bare = [Scene((), s.camera, s.key, s.fill, s.back) for s in scenes]
-    reference, ours, empty = (small(i).astype(int) for i in (images, render(scenes, NATIVE), render(bare, NATIVE)))
+    reference, ours, empty = (
+        small(i).astype(int) for i in (images, render(scenes, NATIVE), render(bare, NATIVE))
+    )
     whole_image = np.array([psnr(a - b) for a, b in zip(reference, ours, strict=True)])
-    ssim = [structural_similarity(a, b, channel_axis=-1, data_range=255) for a, b in zip(reference, ours, strict=True)]
+    ssim = [
+        structural_similarity(a, b, channel_axis=-1, data_range=255)
+        for a, b in zip(reference, ours, strict=True)
+    ]
     masks = changed(reference, ours, empty)
     parts = [psnr((a - b)[mask]) for a, b, mask in zip(reference, ours, masks, strict=True)]
     return whole_image, np.array(ssim), np.array(parts)
 
 
 def sheet(scenes: list[Scene], images: np.ndarray, path: Path) -> None:
-    """Six scenes spread over the folder, those with more objects last: the reference above, ours below."""
+    """Six scenes spread over the folder, those with more objects last: the reference above, ours
+    below.
+    """
     order = sorted(range(len(scenes)), key=lambda i: len(scenes[i].objects))
-    chosen = [order[i] for i in np.linspace(len(order) // 4, len(order) - 1, min(6, len(order))).astype(int)]
+    chosen = [
+        order[i]
+        for i in np.linspace(len(order) // 4, len(order) - 1, min(6, len(order))).astype(int)
+    ]
     ours = render([scenes[i] for i in chosen], NATIVE)
     columns = [np.concatenate([images[i], image]) for i, image in zip(chosen, ours, strict=True)]
     with whole(path) as partial:
@@ -94,11 +112,15 @@ def sheet(scenes: list[Scene], images: np.ndarray, path: Path) -> None:
 
 
 def rows(folder: Path = SHIPPED) -> list[tuple[str, str, str]]:
-    """(what, mean +- standard error and the worst image, floor) of a folder; by default the four renders we ship."""
+    """(what, mean +- standard error and the worst image, floor) of a folder; by default the four
+    renders we ship.
+    """
     scenes, images = read(folder)
     names = ("PSNR, whole image", "SSIM, whole image", "PSNR, objects and shadows")
     out = []
-    for name, x, unit, floor in zip(names, compare(scenes, images), (" dB", "", " dB"), FLOORS, strict=True):
+    for name, x, unit, floor in zip(
+        names, compare(scenes, images), (" dB", "", " dB"), FLOORS, strict=True
+    ):
         spread = x.std() / np.sqrt(len(x))
         measured = f"{x.mean():.4g} +- {spread:.2g}{unit} (worst {x.min():.4g})"
         out.append((name, measured, f"floor {floor}; {len(x)} Blender renders"))

@@ -1,4 +1,6 @@
-"""How near the networks come to this machine's matrix products, and what the patch-local one saves on a plain loop."""
+"""How near the networks come to this machine's matrix products, and what the patch-local one saves
+on a plain loop.
+"""
 
 import math
 import statistics
@@ -16,16 +18,22 @@ Row = tuple[str, str, str]
 
 
 def attention(q: Sequence[int], k: Sequence[int], *_: object, **__: object) -> int:
-    """Two products of `tokens x channels` with their transposes, a multiplication and an addition each."""
+    """Two products of `tokens x channels` with their transposes, a multiplication and an addition
+    each.
+    """
     return 4 * math.prod(q) * k[-2]
 
 
-def attention_backward(_: Sequence[int], q: Sequence[int], k: Sequence[int], *__: object, **___: object) -> int:
+def attention_backward(
+    _: Sequence[int], q: Sequence[int], k: Sequence[int], *__: object, **___: object
+) -> int:
     return 2 * attention(q, k)
 
 
 def operations(run: Callable[[], object]) -> int:
-    """Those of all convolutions and products, attention's too, which the counter does not know on CPUs."""
+    """Those of all convolutions and products, attention's too, which the counter does not know on
+    CPUs.
+    """
     aten = torch.ops.aten
     known = {
         aten._scaled_dot_product_flash_attention_for_cpu: attention,
@@ -36,8 +44,12 @@ def operations(run: Callable[[], object]) -> int:
     return counter.get_total_flops()
 
 
-def medians(tasks: list[Callable[[], object]], clock: Callable[[], float], rounds: int) -> list[float]:
-    """Median seconds of each task; they take turns, so that what else the machine does meets all of them."""
+def medians(
+    tasks: list[Callable[[], object]], clock: Callable[[], float], rounds: int
+) -> list[float]:
+    """Median seconds of each task; they take turns, so that what else the machine does meets all of
+    them.
+    """
     seconds: list[list[float]] = [[] for _ in tasks]
     for task in tasks:
         task()
@@ -68,7 +80,9 @@ def step(net: UNet, batch: int) -> tuple[Callable[[], None], float]:
 
 
 def laptop() -> tuple[UNet, LocalUNet]:
-    """The two networks of the laptop preset, past the first step, where their outputs are not all zero."""
+    """The two networks of the laptop preset, past the first step, where their outputs are not all
+    zero.
+    """
     torch.manual_seed(0)
     configs = [configure(name, "laptop") for name in ("exp1", "exp2l")]
     whole, local = (network(config, conditioner_of(config)) for config in configs)
@@ -79,7 +93,9 @@ def laptop() -> tuple[UNet, LocalUNet]:
     return whole, local
 
 
-def loop(net: LocalUNet, x: torch.Tensor, noise_label: torch.Tensor, cond: torch.Tensor) -> torch.Tensor:
+def loop(
+    net: LocalUNet, x: torch.Tensor, noise_label: torch.Tensor, cond: torch.Tensor
+) -> torch.Tensor:
     """The patch-local model as appendix E.3 tells it: one call of the network for each cell."""
     p, out, image = net.patches, torch.empty_like(x), torch.arange(len(x))
     first, m = p.k * p.cell, p.cell
@@ -87,22 +103,32 @@ def loop(net: LocalUNet, x: torch.Tensor, noise_label: torch.Tensor, cond: torch
         for j in range(p.grid_size):
             cell = torch.tensor([[i, j]]).expand(len(x), 2)
             F_x = net.unet(p.pixels(x, image, cell), noise_label, p.conditions(cond, image, cell))
-            out[:, :, i * m : i * m + m, j * m : j * m + m] = F_x[:, :, first : first + m, first : first + m]
+            out[:, :, i * m : i * m + m, j * m : j * m + m] = F_x[
+                :, :, first : first + m, first : first + m
+            ]
     return out
 
 
 def rate_rows() -> list[Row]:
-    """One thread, in processor seconds: the share of the peak does not depend on who else is at work."""
+    """One thread, in processor seconds: the share of the peak does not depend on who else is at
+    work.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     whole, local = laptop()
     tasks = [product(), step(whole, 64), step(local.unet, 128)]
     seconds = medians([task for task, _ in tasks], time.process_time, 7)
     torch.set_num_threads(threads)
-    peak, *rates = (operations / taken / 1e9 for (_, operations), taken in zip(tasks, seconds, strict=True))
+    peak, *rates = (
+        operations / taken / 1e9 for (_, operations), taken in zip(tasks, seconds, strict=True)
+    )
     names = ("laptop global, batch 64", "laptop local, 128 patches")
     return [("matrix product, one thread", f"{peak:.0f} GFLOP/s", "the peak")] + [
-        (f"forward and backward, {name}", f"{rate:.0f} GFLOP/s, {rate / peak:.0%} of the peak", floor)
+        (
+            f"forward and backward, {name}",
+            f"{rate:.0f} GFLOP/s, {rate / peak:.0%} of the peak",
+            floor,
+        )
         for name, rate, floor in zip(names, rates, ("at least 55 %", ""), strict=True)
     ]
 
@@ -114,7 +140,9 @@ def local_rows() -> list[Row]:
     cond = (torch.rand(8, cells) < 0.02).float()
     gap = (net(x, noise_label, cond) - loop(net, x, noise_label, cond)).abs().max().item()
     ours, plain = medians(
-        [lambda: net(x, noise_label, cond), lambda: loop(net, x, noise_label, cond)], time.perf_counter, 5
+        [lambda: net(x, noise_label, cond), lambda: loop(net, x, noise_label, cond)],
+        time.perf_counter,
+        5,
     )
     rate = operations(lambda: net(x, noise_label, cond)) / ours / 1e9
     return [

@@ -1,6 +1,7 @@
 """Images a second of `render` against object count and size: `python -m bench.render`.
 
-Every cell is one call on a batch, the median of three, after compilation; Blender's generator makes 0.02 images/s.
+Every cell is one call on a batch, the median of three, after compilation; Blender's generator makes
+0.02 images/s.
 """
 
 import subprocess
@@ -18,14 +19,18 @@ SEED = 0
 
 
 def scenes(count: int, low: int, high: int) -> list[Scene]:
-    """Scenes of `low` to `high` objects anywhere on the ground (they may overlap, which costs the same)."""
+    """Scenes of `low` to `high` objects anywhere on the ground (they may overlap, which costs the
+    same).
+    """
     draw = np.random.default_rng(SEED)
 
     def thing() -> Object:
         kind = (str(draw.choice(list(names))) for names in (SHAPES, SIZES, MATERIALS, COLORS))
         return Object(*kind, *draw.uniform(-3, 3, 2), draw.uniform(0, 360))
 
-    return [Scene(tuple(thing() for _ in range(draw.integers(low, high + 1)))) for _ in range(count)]
+    return [
+        Scene(tuple(thing() for _ in range(draw.integers(low, high + 1)))) for _ in range(count)
+    ]
 
 
 def rate(batch: list[Scene], size: int | tuple[int, int]) -> float:
@@ -50,13 +55,15 @@ for first in range(0, 40_000, 2000):
     if first == 0:
         print(f"{time.perf_counter() - start:.1f} s")
     if first in (4000, 38_000):
-        peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # not getrusage
-        print(f"{int(peak.split()[1]) >> 10} MB")
+        peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # not
+        getrusage print(f"{int(peak.split()[1]) >> 10} MB")
 """
 
 
 def fresh_process() -> list[tuple[str, str, str]]:
-    """How soon another process renders, its machine code being kept on disk; and what a stream of images costs it."""
+    """How soon another process renders, its machine code being kept on disk; and what a stream of
+    images costs it.
+    """
     soon, early, late = subprocess.run(
         [sys.executable, "-c", FRESH], capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -83,7 +90,11 @@ def rows() -> list[tuple[str, str, str]]:
     start = time.perf_counter()
     visible_pixels(batch)
     took = (time.perf_counter() - start) / len(batch) * 1e3
-    return [*out, *fresh_process(), ("visible pixels, 3 objects", f"{took:.2f} ms a scene", "one core")]
+    return [
+        *out,
+        *fresh_process(),
+        ("visible pixels, 3 objects", f"{took:.2f} ms a scene", "one core"),
+    ]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ BATCH, STEPS = 64, 12
 
 
 def drawing(low: int, high: int, count: int) -> float:
-    """Scenes a second on one core, all rules and the visible pixels included: the median of five calls."""
+    """Scenes a second on one core, all rules and the visible pixels included: the median of five
+    calls.
+    """
     rules, seconds = Rules(objects=(low, high)), []
     draw(0, 0, 2, rules)
     for call in range(5):
@@ -29,9 +31,13 @@ def drawing(low: int, high: int, count: int) -> float:
 
 
 def step_of(width: int):
-    """A stand-in for a training step on one core: four convolutions at full resolution, forwards and backwards."""
+    """A stand-in for a training step on one core: four convolutions at full resolution, forwards
+    and backwards.
+    """
     wide = [layer for _ in range(2) for layer in (nn.Conv2d(width, width, 3, padding=1), nn.SiLU())]
-    net = nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.SiLU(), *wide, nn.Conv2d(width, 3, 3, padding=1))
+    net = nn.Sequential(
+        nn.Conv2d(3, width, 3, padding=1), nn.SiLU(), *wide, nn.Conv2d(width, 3, 3, padding=1)
+    )
     optimizer = torch.optim.Adam(net.parameters())
 
     def step(images: torch.Tensor) -> None:
@@ -64,7 +70,13 @@ def rows() -> list[tuple[str, str, str]]:
     out = []
     for low, high, count in ((1, 3, 2000), (1, 6, 1000), (10, 10, 100), (12, 12, 10)):
         floor = "floor 5,000" if high == 3 else ""
-        out.append((f"scenes drawn, {low}-{high} objects, one core", f"{drawing(low, high, count):,.0f}/s", floor))
+        out.append(
+            (
+                f"scenes drawn, {low}-{high} objects, one core",
+                f"{drawing(low, high, count):,.0f}/s",
+                floor,
+            )
+        )
     for size in (32, 64):
         share, rate = feeding(size)
         remark = f"floor < 5 %; a training step that eats {rate:,.0f} images/s on the other core"

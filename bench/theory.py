@@ -1,4 +1,6 @@
-"""How fast the local conditional score machine draws: 32 x 32 pixels, 10,000 training images, 10 Heun steps."""
+"""How fast the local conditional score machine draws: 32 x 32 pixels, 10,000 training images, 10
+Heun steps.
+"""
 
 import time
 
@@ -11,7 +13,9 @@ IMAGES, GRID, RADIUS, BATCH = 10_000, 8, 2, 8
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Noise for images and one to three random cells for conditions: the work does not depend on what they show."""
+    """Noise for images and one to three random cells for conditions: the work does not depend on
+    what they show.
+    """
     generator = torch.Generator().manual_seed(0)
     order = torch.rand(IMAGES, GRID**2, generator=generator).argsort(1).argsort(1)
     cond = (order < 1 + torch.arange(IMAGES)[:, None] % 3).float()
@@ -20,4 +24,10 @@ def rows() -> list[tuple[str, str, str]]:
     sample(machine, range(BATCH), (3, 32, 32), cond[:BATCH], noise_levels(10))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     measured = f"{BATCH / wall:.2f} images/s, {cpu / BATCH:.2f} CPU s an image"
-    return [("local conditional score machine, 10,000 images of 32 x 32", measured, "at least 1 image/s on two cores")]
+    return [
+        (
+            "local conditional score machine, 10,000 images of 32 x 32",
+            measured,
+            "at least 1 image/s on two cores",
+        )
+    ]

@@ -1,4 +1,6 @@
-"""`composcope scenes` as a user runs it: in a process of its own, killed, run again, and asked for nonsense."""
+"""`composcope scenes` as a user runs it: in a process of its own, killed, run again, and asked for
+nonsense.
+"""
 
 import signal
 import subprocess
@@ -23,7 +25,9 @@ def test_killed_and_run_again_gives_the_same_bytes(tmp_path):
     whole = run(*job, tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr
     assert whole.stdout.startswith("200 scenes are in")
-    process = subprocess.Popen([*COMMAND, *map(str, job), tmp_path / "killed"], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, job), tmp_path / "killed"], stderr=subprocess.DEVNULL
+    )
     images = tmp_path / "killed" / "images"
     while process.poll() is None and not (images.exists() and len(list(images.glob("*.png"))) > 3):
         pass

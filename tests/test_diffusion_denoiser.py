@@ -1,4 +1,6 @@
-"""Preconditioning, loss and pixels against closed forms: the denoiser of a Gaussian, and diffusers' preconditioning."""
+"""Preconditioning, loss and pixels against closed forms: the denoiser of a Gaussian, and diffusers'
+preconditioning.
+"""
 
 import numpy as np
 import pytest
@@ -26,7 +28,9 @@ class Mix(nn.Module):
     """A network that depends on all of its inputs."""
 
     def forward(self, x, noise_label, cond):
-        return torch.sin(3 * x) + noise_label[:, None, None, None] + cond.sum(1)[:, None, None, None]
+        return (
+            torch.sin(3 * x) + noise_label[:, None, None, None] + cond.sum(1)[:, None, None, None]
+        )
 
 
 def test_a_network_of_zeros_is_the_denoiser_of_a_gaussian():
@@ -69,22 +73,31 @@ def test_preconditioning_is_that_of_diffusers():
     scheduler = EDMEulerScheduler(sigma_data=0.4)
     x, cond, denoiser = torch.randn(1, 3, 4, 4), torch.randn(1, 6), Precond(Mix(), Constant(0), 0.4)
     for sigma in torch.tensor([0.003, 0.2, 1.0, 30.0]):
-        F = Mix()(scheduler.precondition_inputs(x, sigma), scheduler.precondition_noise(sigma)[None], cond)
-        torch.testing.assert_close(denoiser(x, sigma[None], cond), scheduler.precondition_outputs(x, F, sigma))
+        F = Mix()(
+            scheduler.precondition_inputs(x, sigma), scheduler.precondition_noise(sigma)[None], cond
+        )
+        torch.testing.assert_close(
+            denoiser(x, sigma[None], cond), scheduler.precondition_outputs(x, F, sigma)
+        )
 
 
 def test_the_weighted_error_of_a_gaussian_is_one_at_every_noise_level():
-    """lambda E|D - x0|^2 = lambda sd^2 sigma^2 / (sd^2 + sigma^2) = 1: no noise level outweighs another."""
+    """lambda E|D - x0|^2 = lambda sd^2 sigma^2 / (sd^2 + sigma^2) = 1: no noise level outweighs
+    another.
+    """
     sd, sigma = 0.3, torch.tensor([0.02, 0.3, 2.0, 40.0])
     x0, noise = sd * torch.randn(4, 3, 300, 300), torch.randn(4, 3, 300, 300)
     objective, error = Loss(Precond(Constant(0), Constant(0), sd))(x0, sigma, noise, None)
-    torch.testing.assert_close(error, torch.ones(4), atol=0.02, rtol=0)  # 270,000 values: 0.003 is a deviation
+    # 270,000 values: 0.003 is a deviation
+    torch.testing.assert_close(error, torch.ones(4), atol=0.02, rtol=0)
     torch.testing.assert_close(objective, error)
 
 
 def test_the_uncertainty_enters_as_in_equation_21():
     u, sigma, x0 = 1.3, torch.tensor([0.5]), torch.randn(1, 3, 8, 8)
-    objective, error = Loss(Precond(Constant(0), Constant(u), 1.0))(x0, sigma, torch.randn_like(x0), None)
+    objective, error = Loss(Precond(Constant(0), Constant(u), 1.0))(
+        x0, sigma, torch.randn_like(x0), None
+    )
     torch.testing.assert_close(objective, error / np.exp(u) + u)
     assert error > 0
 
@@ -94,12 +107,16 @@ def test_noise_belongs_to_the_image_and_not_to_the_batch():
     sigma, noise = levels.draw(like, [generator(1, position) for position in range(8)])
     again, part = levels.draw(like[:3], [generator(1, position) for position in (5, 6, 7)])
     assert torch.equal(sigma[5:], again) and torch.equal(noise[5:], part)
-    assert not torch.equal(sigma, levels.draw(like, [generator(2, position) for position in range(8)])[0])
+    assert not torch.equal(
+        sigma, levels.draw(like, [generator(2, position) for position in range(8)])[0]
+    )
 
 
 def test_noise_levels_follow_their_distribution():
     levels, n = Noise(-0.3, 1.3), 4000
-    sigma, noise = levels.draw(torch.empty(n, 1, 1, 2), [generator(0, position) for position in range(n)])
+    sigma, noise = levels.draw(
+        torch.empty(n, 1, 1, 2), [generator(0, position) for position in range(n)]
+    )
     assert sigma.log().mean().item() == pytest.approx(-0.3, abs=5 * 1.3 / n**0.5)
     assert sigma.log().std().item() == pytest.approx(1.3, abs=5 * 1.3 / (2 * n) ** 0.5)
     both = torch.cat([sigma.log()[None], noise[:, 0, 0].T])

@@ -18,7 +18,7 @@ def test_matrices_are_made_orthogonal_along_their_own_singular_vectors(shape):
     diagonal = torch.einsum("nri,nrc,njc->nij", u, found, vt)
     off = diagonal - torch.diag_embed(diagonal.diagonal(dim1=1, dim2=2))
     assert off.abs().max() < 1e-6
-    assert 0.6 < torch.linalg.svdvals(found).min() and torch.linalg.svdvals(found).max() < 1.25
+    assert torch.linalg.svdvals(found).min() > 0.6 and torch.linalg.svdvals(found).max() < 1.25
 
 
 def test_updates_are_those_of_torch_but_for_its_half_precision():
@@ -28,11 +28,14 @@ def test_updates_are_those_of_torch_but_for_its_half_precision():
     theirs = nn.Parameter(start.clone())
     ours = nn.Parameter(start.clone().view(24, 6, 3, 3))
     scale = math.sqrt(54)
-    twin = torch.optim.Muon([theirs], lr=0.01 * scale, momentum=MOMENTUM, weight_decay=0.0, adjust_lr_fn="original")
+    twin = torch.optim.Muon(
+        [theirs], lr=0.01 * scale, momentum=MOMENTUM, weight_decay=0.0, adjust_lr_fn="original"
+    )
     mine = Muon({"w": ours})
     for gradient in gradients:
         theirs.grad = gradient.clone()
-        # torch keeps (1 - momentum) of each gradient; the direction is the same, and it is all that counts.
+        # torch keeps (1 - momentum) of each gradient; the direction is the same, and it is all that
+        # counts.
         ours.grad = gradient.view(24, 6, 3, 3)
         twin.step()
         mine.step(0.01)

@@ -1,4 +1,6 @@
-"""Solvers against the Gaussian's closed form and against diffusers' schedulers; images depend on their seed alone."""
+"""Solvers against the Gaussian's closed form and against diffusers' schedulers; images depend on
+their seed alone.
+"""
 
 import pytest
 import torch
@@ -19,7 +21,9 @@ def gaussian(x, sigma, cond):
 
 
 def flow(x, sigmas):
-    """Where the exact ODE takes unit noise: every deviation shrinks with the standard deviation of the noisy data."""
+    """Where the exact ODE takes unit noise: every deviation shrinks with the standard deviation of
+    the noisy data.
+    """
     return x * sigmas[0] * SD / (SD**2 + sigmas[0] ** 2).sqrt()
 
 
@@ -60,12 +64,18 @@ def test_euler_steps_are_those_of_diffusers():
     theirs = x * scheduler.sigmas[0]
     for sigma, t in zip(scheduler.sigmas[:-1], scheduler.timesteps, strict=True):
         c_noise = (sigma.log() / 4).expand(3)
-        theirs = scheduler.step(Net()(scheduler.scale_model_input(theirs, t), c_noise, None), t, theirs).prev_sample
-    torch.testing.assert_close(solved(WARPED, x, noise_levels(12), "euler"), theirs, atol=1e-5, rtol=1e-5)
+        theirs = scheduler.step(
+            Net()(scheduler.scale_model_input(theirs, t), c_noise, None), t, theirs
+        ).prev_sample
+    torch.testing.assert_close(
+        solved(WARPED, x, noise_levels(12), "euler"), theirs, atol=1e-5, rtol=1e-5
+    )
 
 
 def test_heun_steps_are_those_of_diffusers():
-    """Their scheduler is asked for the slope of one stage after another; only its noise levels are replaced by ours."""
+    """Their scheduler is asked for the slope of one stage after another; only its noise levels are
+    replaced by ours.
+    """
     sigmas, scheduler, x = noise_levels(10), HeunDiscreteScheduler(), noise(range(3), (3, 8, 8))
     scheduler.set_timesteps(10)
     inner = sigmas[1:-1].repeat_interleave(2)
@@ -85,12 +95,15 @@ def test_the_stochastic_solver_without_churn_is_heun():
 
 
 def test_the_stochastic_solver_keeps_the_distribution_and_forgets_the_start():
-    """Of N(1, SD^2): the same mean and deviation as the exact flow, but other images from the same first noise."""
+    """Of N(1, SD^2): the same mean and deviation as the exact flow, but other images from the same
+    first noise.
+    """
     seeds, shape, cond = range(4), (3, 64, 64), torch.ones(4, 1)
     churn = Churn(S_churn=30, S_min=0.01, S_max=100, S_noise=1.0)
     x = sample(gaussian, seeds, shape, cond, noise_levels(64), "stochastic", churn)
     assert x.mean().item() == pytest.approx(1, abs=5 * SD / x.numel() ** 0.5)
-    assert x.std().item() == pytest.approx(SD, abs=0.012)  # 0.002 is a deviation; the rest is the steps' bias
+    # 0.002 is a deviation; the rest is the steps' bias
+    assert x.std().item() == pytest.approx(SD, abs=0.012)
     still = sample(gaussian, seeds, shape, cond, noise_levels(64))
     correlation = torch.corrcoef(torch.stack([x.flatten(), still.flatten()]))[0, 1]
     assert abs(correlation) < 0.7
@@ -104,7 +117,9 @@ def test_an_image_depends_on_its_seed_and_cond_alone(solver):
     torch.testing.assert_close(one, parts, atol=1e-6, rtol=1e-6)
     back = sample(gaussian, seeds[::-1], (3, 4, 4), cond.flip(0), noise_levels(6), solver=solver)
     torch.testing.assert_close(one, back.flip(0), atol=1e-6, rtol=1e-6)
-    assert (one[0] - sample(gaussian, [8], (3, 4, 4), cond[:1], noise_levels(6), solver=solver)[0]).abs().max() > 0.1
+    assert (
+        one[0] - sample(gaussian, [8], (3, 4, 4), cond[:1], noise_levels(6), solver=solver)[0]
+    ).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("solver", ["euler", "heun"])
@@ -146,5 +161,7 @@ def test_a_denoiser_that_breaks_the_contract_is_named(denoiser, words):
 def test_every_seed_needs_its_own_row_and_the_solver_must_exist():
     with pytest.raises(InputError, match="1 rows of cond for 4 seeds"):
         sample(gaussian, range(4), (3, 4, 4), torch.ones(1, 1))
-    with pytest.raises(InputError, match="no solver 'ddim'; the solvers are heun, euler, stochastic"):
+    with pytest.raises(
+        InputError, match="no solver 'ddim'; the solvers are heun, euler, stochastic"
+    ):
         sample(gaussian, [0], (3, 4, 4), solver="ddim")

@@ -1,4 +1,6 @@
-"""What a command says when it ends: one sentence, on any terminal, with a file where there is one."""
+"""What a command says when it ends: one sentence, on any terminal, with a file where there is
+one.
+"""
 
 import os
 import re

@@ -49,7 +49,7 @@ def test_one_that_adds_extras_fails_unless_labels_left_objects_out():
 def test_one_that_merges_neighbours_beyond_six():
     """It draws K - 1 in most images: near enough for the paper's rule as long as one in four is
     right, not for ours."""
-    merges = lambda K, i: (
+    merges = lambda K, i: (  # noqa: E731
         Outcome(K, K, 0) if K <= 6 or i % 3 == 0 else Outcome(K, K - 1, 0, merged=1)
     )
     paper, strict = evaluate(merges)

@@ -11,7 +11,13 @@ from composcope.nets.unet import UNet
 def unet() -> UNet:
     torch.manual_seed(0)
     net = UNet(
-        8, features=8, model_channels=8, channel_mult=(1, 2), num_blocks=1, attn_resolutions=(), channels_per_head=8
+        8,
+        features=8,
+        model_channels=8,
+        channel_mult=(1, 2),
+        num_blocks=1,
+        attn_resolutions=(),
+        channels_per_head=8,
     )
     for name, weight in net.named_parameters():
         if name.endswith("gain"):
@@ -42,7 +48,10 @@ def test_hooks_are_gone_after_an_exception():
     with pytest.raises(RuntimeError, match="half way"), capture(net, ["out_conv"], lambda *_: None):
         raise RuntimeError("half way")
     assert hooks(net) == 0
-    with pytest.raises(InputError, match="no module 'nowhere'"), capture(net, ["out_conv", "nowhere"], lambda *_: None):
+    with (
+        pytest.raises(InputError, match="no module 'nowhere'"),
+        capture(net, ["out_conv", "nowhere"], lambda *_: None),
+    ):
         pass
     assert hooks(net) == 0
 

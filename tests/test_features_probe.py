@@ -26,7 +26,9 @@ def test_matrix_is_the_definition():
     between = want[:2, 2:].mean()
     within = (want[0, 1] + want[2, 3]) / 2
     values = [got.between.value, got.within.value, got.ratio.value, got.gap.value]
-    np.testing.assert_allclose(values, [between, within, within / between, within - between], atol=1e-6)
+    np.testing.assert_allclose(
+        values, [between, within, within / between, within - between], atol=1e-6
+    )
 
 
 def test_resampled_cosines_are_those_of_resampled_means():
@@ -41,7 +43,9 @@ def test_resampled_cosines_are_those_of_resampled_means():
 
 
 def test_intervals_cover_the_truth():
-    """95 % intervals of a known cosine of 1/2, over 100 studies of 20 groups each: coverage within 4 deviations."""
+    """95 % intervals of a known cosine of 1/2, over 100 studies of 20 groups each: coverage within
+    4 deviations.
+    """
     truth, hits = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.75**0.5, 0.0]]), 0
     for study in range(100):
         chance = torch.Generator().manual_seed(study)
@@ -68,7 +72,9 @@ def test_composites_stay_out_of_the_summary():
 
 @pytest.mark.parametrize("basis", ["features", "pixels"])
 def test_feature_composition_is_orthogonal_in_its_own_basis_only(basis: str):
-    """An F-CPC seen through hooks on z = A x: the cosines are those of theory, zero in z and not in x."""
+    """An F-CPC seen through hooks on z = A x: the cosines are those of theory, zero in z and not in
+    x.
+    """
     skewed = torch.randn(7, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     toy = FeatureComposition(random_composition(5), skewed)
     A = nn.Linear(toy.n, toy.n, bias=False)
@@ -90,4 +96,6 @@ def test_feature_composition_is_orthogonal_in_its_own_basis_only(basis: str):
     want = (exact(toy.features) if basis == "features" else exact(toy)).numpy()
     np.testing.assert_allclose(got, want, atol=0.05)
     off = ~np.eye(len(want), dtype=bool)
-    assert (np.abs(want[off]) < 1e-9).all() if basis == "features" else (np.abs(want[off]) > 0.1).any()
+    assert (
+        (np.abs(want[off]) < 1e-9).all() if basis == "features" else (np.abs(want[off]) > 0.1).any()
+    )

@@ -69,7 +69,13 @@ def test_the_whole_way_is_the_pipelines(model, scale):
     steps, x = 4, model.start([11], 4)
     latents = x / float(model.scheduler.init_noise_sigma)
     pipe = model.pipe
-    want = pipe(PROMPT, latents=latents, num_inference_steps=steps, guidance_scale=scale, output_type="latent").images
+    want = pipe(
+        PROMPT,
+        latents=latents,
+        num_inference_steps=steps,
+        guidance_scale=scale,
+        output_type="latent",
+    ).images
     sigmas = model.levels(steps)
     *_, last = walk(
         Guided(model, scale), x / sigmas[0], model.encode([PROMPT]), sigmas, solver="euler"
@@ -171,7 +177,9 @@ def test_dominance():
 
 
 def test_locality_measures_take_it(model):
-    """Equations 9 and 10 on latents; the influence of one word is the difference of two denoised latents."""
+    """Equations 9 and 10 on latents; the influence of one word is the difference of two denoised
+    latents.
+    """
     x, said = model.start([0, 1], 4), Words(PROMPT, model.encode)
     found = influence(model, x, 2.0, said, said.all)
     whole, less = (

@@ -1,4 +1,6 @@
-"""The text-conditioned control: captions say where things are, and training goes on, ships and loads."""
+"""The text-conditioned control: captions say where things are, and training goes on, ships and
+loads.
+"""
 
 import json
 
@@ -9,14 +11,16 @@ import torch
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.evaluation.detect import detect
-from composcope.features import prompts, sdxl
-from composcope.scenes import COLORS, SHAPES, Object, Scene
 from composcope.experiments import text_control
 from composcope.experiments.text_control import PLACES, Args, phrases, pipeline, ship, spoken, train
+from composcope.features import prompts, sdxl
+from composcope.scenes import COLORS, SHAPES, Object, Scene
 
 
 def test_a_caption_says_where_things_are():
-    """On the ground line across the picture: far left, centre and far right of the camera's view."""
+    """On the ground line across the picture: far left, centre and far right of the camera's
+    view.
+    """
     across = [Object("cube", "large", "rubber", color, x, y) for color, x, y in
               (("red", -2.0, -2.3), ("blue", 0.0, 0.0), ("gray", 2.0, 2.3))]  # fmt: skip
     scene = Scene(tuple(across))
@@ -40,16 +44,27 @@ def test_its_words_are_tokens_as_in_clip():
 def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
     """Two steps, then two more, end where four at once end: exactly the same weights."""
     monkeypatch.setattr(text_control, "BATCH", 2)
-    said, x0 = [["a red cube on the left"], ["a blue sphere in the middle"]], torch.randn(2, 12, 16, 16)
+    said, x0 = (
+        [["a red cube on the left"], ["a blue sphere in the middle"]],
+        torch.randn(2, 12, 16, 16),
+    )
     monkeypatch.setattr(text_control, "rate", lambda step, steps: 1e-3)
     train(pipeline(), Args(steps=2, work=tmp_path / "halves"), said, x0)
     state = train(pipeline(), Args(steps=4, work=tmp_path / "halves"), said, x0)
     once = train(pipeline(), Args(steps=4, work=tmp_path / "whole"), said, x0)
     for name, weight in state.weights.items():
         assert torch.equal(weight, once.weights[name]), name
-    assert [json.loads(line)["step"] for line in (tmp_path / "halves" / "log.jsonl").read_text().splitlines()] == [2, 4]
+    assert [
+        json.loads(line)["step"]
+        for line in (tmp_path / "halves" / "log.jsonl").read_text().splitlines()
+    ] == [2, 4]
     out = tmp_path / "out"
-    ship(pipeline(), state.averages[text_control.SIGMA_REL].average, Pixels(torch.zeros(3, 32, 32), 0.2), out)
+    ship(
+        pipeline(),
+        state.averages[text_control.SIGMA_REL].average,
+        Pixels(torch.zeros(3, 32, 32), 0.2),
+        out,
+    )
     model = sdxl.load(str(out))
     assert (
         sum(
@@ -62,15 +77,25 @@ def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
     assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 6e6
     x, cond = model.start([0], 3), model.encode(["a red cube on the left"])
     assert model.decode(model(x, torch.ones(1), cond)).shape == (1, 32, 32, 3)
-    assert {c.category for c in prompts.read_prompts(out / "prompts.json").concepts} == {"colors", "shapes", "places"}
+    assert {c.category for c in prompts.read_prompts(out / "prompts.json").concepts} == {
+        "colors",
+        "shapes",
+        "places",
+    }
 
 
-@pytest.mark.skipif(not (sdxl.SHIPPED / "text_control" / "unet").is_dir(), reason="the control is not trained yet")
+@pytest.mark.skipif(
+    not (sdxl.SHIPPED / "text_control" / "unet").is_dir(), reason="the control is not trained yet"
+)
 def test_the_shipped_control_has_learned_where_left_is():
-    """Asked for one object in a third of the picture, it draws one there in most images; chance is about a third."""
+    """Asked for one object in a third of the picture, it draws one there in most images; chance is
+    about a third.
+    """
     model = sdxl.load("text_control")
     for third, place in enumerate(PLACES):
         cond = model.encode([f"a red cube {place}"]).expand(8, -1)
-        images = model.decode(sample(model, range(8), model.shape, cond, noise_levels(8, 0.03, 14.0)))
+        images = model.decode(
+            sample(model, range(8), model.shape, cond, noise_levels(8, 0.03, 14.0))
+        )
         there = [any(int(3 * found.x) == third for found in objects) for objects in detect(images)]
         assert np.mean(there) > 0.5, place

@@ -1,4 +1,6 @@
-"""The U-Net against a plain twin written from the equations of EDM2, and the properties its layers promise."""
+"""The U-Net against a plain twin written from the equations of EDM2, and the properties its layers
+promise.
+"""
 
 import itertools
 import math
@@ -9,21 +11,35 @@ from torch import Tensor
 
 from composcope.errors import InputError
 from composcope.nets import UncertaintyHead, UNet, renormalize
-from composcope.nets.layers import MPConv, MPFourier, cosine_attention, mp_cat, mp_silu, mp_sum, normalize
+from composcope.nets.layers import (
+    MPConv,
+    MPFourier,
+    cosine_attention,
+    mp_cat,
+    mp_silu,
+    mp_sum,
+    normalize,
+)
 
 SMALL = {"model_channels": 8, "channel_mult": (1, 2, 3), "num_blocks": 2, "channels_per_head": 8}
 
 
 def wild(net: torch.nn.Module) -> torch.nn.Module:
-    """All gains away from zero and no weight on its sphere, so that every path shows in the output."""
+    """All gains away from zero and no weight on its sphere, so that every path shows in the
+    output.
+    """
     with torch.no_grad():
         for name, value in net.named_parameters():
             value.copy_(torch.rand_like(value) + 0.5 if "gain" in name else value * 3)
     return net
 
 
-def twin(P: dict[str, Tensor], x: Tensor, noise_label: Tensor, cond: Tensor | None, **settings) -> Tensor:
-    """F of EDM2's figure 21 from parameters by name alone, with loops and sums where the network has layers."""
+def twin(
+    P: dict[str, Tensor], x: Tensor, noise_label: Tensor, cond: Tensor | None, **settings
+) -> Tensor:
+    """F of EDM2's figure 21 from parameters by name alone, with loops and sums where the network
+    has layers.
+    """
     blocks, attended = settings["num_blocks"], settings.get("attn_resolutions", (16, 8))
     t_res, t_attn = settings.get("res_balance", 0.3), settings.get("attn_balance", 0.3)
     width, clip = settings["channels_per_head"], settings.get("clip_act", 256.0)
@@ -52,7 +68,10 @@ def twin(P: dict[str, Tensor], x: Tensor, noise_label: Tensor, cond: Tensor | No
         qkv, out = conv(name + ".attn_qkv", v).flatten(2), torch.empty(n, c, height * wide)
         per_head = c // (c // width)
         for head, image in itertools.product(range(c // width), range(n)):
-            q, k, v_ = (qkv[image, 3 * per_head * head + i : 3 * per_head * (head + 1) : 3] for i in range(3))
+            q, k, v_ = (
+                qkv[image, 3 * per_head * head + i : 3 * per_head * (head + 1) : 3]
+                for i in range(3)
+            )
             q, k, v_ = (unit(m, (0,)) for m in (q, k, v_))
             attend = torch.softmax(q.T @ k / math.sqrt(per_head), dim=1)
             out[image, per_head * head : per_head * (head + 1)] = v_ @ attend.T
@@ -69,11 +88,17 @@ def twin(P: dict[str, Tensor], x: Tensor, noise_label: Tensor, cond: Tensor | No
         v = mix(v, attention(name, v), t_attn) if attend and v.shape[1] >= width else v
         return v if clip is None else torch.clamp(v, -clip, clip)
 
-    fourier = math.sqrt(2) * torch.cos(noise_label[:, None] * P["emb_fourier.freqs"] + P["emb_fourier.phases"])
+    fourier = math.sqrt(2) * torch.cos(
+        noise_label[:, None] * P["emb_fourier.freqs"] + P["emb_fourier.phases"]
+    )
     emb = fourier @ weight("emb_noise").T
     if "emb_label.weight" in P:
         cond = torch.zeros(len(x), P["emb_label.weight"].shape[1]) if cond is None else cond
-        emb = mix(emb, math.sqrt(cond.shape[1]) * cond @ weight("emb_label").T, settings.get("label_balance", 0.5))
+        emb = mix(
+            emb,
+            math.sqrt(cond.shape[1]) * cond @ weight("emb_label").T,
+            settings.get("label_balance", 0.5),
+        )
     emb = silu(emb)
 
     res, levels, kept = x.shape[-1], len(settings["channel_mult"]), []
@@ -81,7 +106,9 @@ def twin(P: dict[str, Tensor], x: Tensor, noise_label: Tensor, cond: Tensor | No
         if level == 0:
             x = conv(f"enc.{res}x{res}_conv", torch.cat([x, torch.ones(len(x), 1, res, res)], 1))
         else:
-            x = (x[:, :, ::2, ::2] + x[:, :, 1::2, ::2] + x[:, :, ::2, 1::2] + x[:, :, 1::2, 1::2]) / 4
+            x = (
+                x[:, :, ::2, ::2] + x[:, :, 1::2, ::2] + x[:, :, ::2, 1::2] + x[:, :, 1::2, 1::2]
+            ) / 4
             x, res = block(f"enc.{res // 2}x{res // 2}_down", x, True, False), res // 2
         kept.append(x)
         for index in range(blocks):
@@ -89,24 +116,40 @@ def twin(P: dict[str, Tensor], x: Tensor, noise_label: Tensor, cond: Tensor | No
             kept.append(x)
     for level in reversed(range(levels)):
         if level == levels - 1:
-            x = block(f"dec.{res}x{res}_in1", block(f"dec.{res}x{res}_in0", x, False, True), False, False)
+            x = block(
+                f"dec.{res}x{res}_in1", block(f"dec.{res}x{res}_in0", x, False, True), False, False
+            )
         else:
             x, res = x.repeat_interleave(2, 2).repeat_interleave(2, 3), res * 2
             x = block(f"dec.{res}x{res}_up", x, False, False)
         for index in range(blocks + 1):
             a, b, t = x, kept.pop(), settings.get("concat_balance", 0.5)
             scale = math.sqrt((a.shape[1] + b.shape[1]) / ((1 - t) ** 2 + t**2))
-            x = torch.cat([a * scale * (1 - t) / math.sqrt(a.shape[1]), b * scale * t / math.sqrt(b.shape[1])], 1)
+            x = torch.cat(
+                [
+                    a * scale * (1 - t) / math.sqrt(a.shape[1]),
+                    b * scale * t / math.sqrt(b.shape[1]),
+                ],
+                1,
+            )
             x = block(f"dec.{res}x{res}_block{index}", x, False, res in attended)
     return conv("out_conv", x, P["out_gain"])
 
 
 VARIANTS = [
     {},
-    {"features": 5, "attn_resolutions": (8, 4), "channels_per_head": 12},  # widths that heads do not divide
-    {"features": 5, "label_balance": 0.7, "concat_balance": 0.4, "res_balance": 0.2, "attn_balance": 0.6},
+    # widths that heads do not divide
+    {"features": 5, "attn_resolutions": (8, 4), "channels_per_head": 12},
+    {
+        "features": 5,
+        "label_balance": 0.7,
+        "concat_balance": 0.4,
+        "res_balance": 0.2,
+        "attn_balance": 0.6,
+    },
     {"clip_act": 0.5, "num_blocks": 1},  # clipping that shows
-    {"channel_mult_noise": 2, "channel_mult_emb": 1, "clip_act": None, "channels_per_head": 64},  # no head fits
+    # no head fits
+    {"channel_mult_noise": 2, "channel_mult_emb": 1, "clip_act": None, "channels_per_head": 64},
 ]
 
 
@@ -134,7 +177,8 @@ def test_layers_preserve_magnitude():
     torch.manual_seed(0)
     a, b, emb = torch.randn(64, 96, 8, 8), torch.randn(64, 32, 8, 8), torch.randn(4096, 64)
     size = {
-        "conv 3": MPConv(96, 64, 3)(a)[..., 1:-1, 1:-1],  # the border loses what padding does not bring
+        # the border loses what padding does not bring
+        "conv 3": MPConv(96, 64, 3)(a)[..., 1:-1, 1:-1],
         "conv 1": MPConv(96, 64, 1)(a),
         "linear": MPConv(64, 128)(emb),
         "silu": mp_silu(a),
@@ -150,7 +194,9 @@ def test_layers_preserve_magnitude():
 def test_both_parts_of_a_concatenation_weigh_the_same():
     a, b = torch.randn(64, 96, 8, 8), torch.randn(64, 32, 8, 8)
     joined = mp_cat(a, b, 0.5)
-    assert joined[:, :96].square().sum().item() == pytest.approx(joined[:, 96:].square().sum().item(), rel=0.03)
+    assert joined[:, :96].square().sum().item() == pytest.approx(
+        joined[:, 96:].square().sum().item(), rel=0.03
+    )
 
 
 def test_attention_averages_values_of_equal_keys():
@@ -173,17 +219,22 @@ def test_output_starts_at_zero_and_has_unit_order_once_its_gain_is_one():
 
 def test_renormalize_moves_weights_and_keeps_what_they_do():
     torch.manual_seed(0)
-    layers = [layer for layer in wild(UNet(16, 3, 5, **SMALL)).modules() if isinstance(layer, MPConv)]
+    layers = [
+        layer for layer in wild(UNet(16, 3, 5, **SMALL)).modules() if isinstance(layer, MPConv)
+    ]
     for layer in layers:
         before, used = layer.weight.detach().clone(), layer.effective().detach()
         renormalize(layer)
         rms = before.flatten(1).square().mean(1).sqrt().view(-1, *[1] * (before.ndim - 1))
         torch.testing.assert_close(layer.weight.detach(), before / rms, rtol=2e-4, atol=0)
-        torch.testing.assert_close(layer.effective().detach(), used, rtol=2e-4, atol=0)  # eps does not scale along
+        # eps does not scale along
+        torch.testing.assert_close(layer.effective().detach(), used, rtol=2e-4, atol=0)
 
 
 def test_gradients_are_orthogonal_to_the_weights():
-    """The output does not depend on the length of a weight, so no gradient step can spend itself on it."""
+    """The output does not depend on the length of a weight, so no gradient step can spend itself on
+    it.
+    """
     torch.manual_seed(0)
     net = wild(UNet(16, 3, 5, **SMALL))
     net(torch.randn(2, 3, 16, 16), torch.randn(2), torch.randn(2, 5)).square().sum().backward()
@@ -195,7 +246,9 @@ def test_gradients_are_orthogonal_to_the_weights():
 
 
 def test_fold_and_unfold_are_inverse():
-    """With every layer but the ends removed, a folded network whose last map undoes its first returns x."""
+    """With every layer but the ends removed, a folded network whose last map undoes its first
+    returns x.
+    """
     net = UNet(8, 3, model_channels=13, channel_mult=(1,), num_blocks=0, fold=2)
     x = torch.randn(2, 3, 8, 8)
     entered = net.entrance(x, None)
@@ -219,7 +272,9 @@ def test_plane_puts_each_condition_where_it_is():
 def test_uncertainty_is_one_number_for_each_noise_level():
     torch.manual_seed(0)
     head, noise_label = UncertaintyHead(16), torch.randn(7)
-    features = math.sqrt(2) * torch.cos(noise_label[:, None] * head.fourier.freqs + head.fourier.phases)
+    features = math.sqrt(2) * torch.cos(
+        noise_label[:, None] * head.fourier.freqs + head.fourier.phases
+    )
     direction = head.linear.weight[0] / head.linear.weight[0].norm()
     torch.testing.assert_close(head(noise_label), features @ direction, rtol=1e-3, atol=1e-4)
 

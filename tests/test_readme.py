@@ -1,4 +1,6 @@
-"""The README keeps its word: its links lead somewhere, its numbers are measured, its commands and examples run."""
+"""The README keeps its word: its links lead somewhere, its numbers are measured, its commands and
+examples run.
+"""
 
 import re
 import shlex
@@ -28,8 +30,14 @@ def test_links_lead_somewhere():
 
 
 def test_the_numbers_are_those_of_the_rows():
-    """Of each line of the table: the run, what is done to it, images, and K_max with its interval."""
-    lines = re.findall(r"^\| (exp\w+)( \+ local conditions)? \|.*\| ([\d,]+) \|.*\| (\d+) \[(\d+), (\d+)\] \|$", README, re.M)
+    """Of each line of the table: the run, what is done to it, images, and K_max with its
+    interval.
+    """
+    lines = re.findall(
+        r"^\| (exp\w+)( \+ local conditions)? \|.*\| ([\d,]+) \|.*\| (\d+) \[(\d+), (\d+)\] \|$",
+        README,
+        re.M,
+    )
     assert len(lines) == 5
     for run, local, images, *k_max in lines:
         found = rows(
@@ -43,7 +51,9 @@ def test_the_numbers_are_those_of_the_rows():
             radius=0.1875 if local else None,
         )
         assert len(found) == 1
-        assert [found[0][name] for name in ("value", "low", "high")] == [int(number) for number in k_max]
+        assert [found[0][name] for name in ("value", "low", "high")] == [
+            int(number) for number in k_max
+        ]
         assert found[0]["images"] == int(images.replace(",", ""))
 
 
@@ -57,9 +67,13 @@ def test_the_commands_run_in_the_order_they_stand(tmp_path):
     for line in commands:
         words = shlex.split(line)
         assert words[0] == "composcope"
-        done = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True
+        )
         assert done.returncode == 0, f"{line}: {done.stderr[-500:]}"
-    assert (tmp_path / "scenes" / "CLEVR_scenes.json").exists() and (tmp_path / "report" / "index.html").exists()
+    assert (tmp_path / "scenes" / "CLEVR_scenes.json").exists() and (
+        tmp_path / "report" / "index.html"
+    ).exists()
 
 
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split()[1])

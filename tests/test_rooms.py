@@ -26,13 +26,17 @@ TABLE["cli"] = ANY | {"explore"}  # the command that starts the explorer
 
 
 def imported(source: str) -> set[str]:
-    """Top-level rooms of composcope that this source imports, `torch` if it does, and relative imports as '.'."""
+    """Top-level rooms of composcope that this source imports, `torch` if it does, and relative
+    imports as '.'.
+    """
     found = set()
     for node in ast.walk(ast.parse(source)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             stem = "." if node.level else node.module
-            names = [f"{stem}.{alias.name}" for alias in node.names] if stem == "composcope" else [stem]
+            names = (
+                [f"{stem}.{alias.name}" for alias in node.names] if stem == "composcope" else [stem]
+            )
         for name in names:
             head, _, tail = name.partition(".")
             found.add(tail.partition(".")[0] if head == "composcope" else head)
@@ -48,7 +52,9 @@ def test_every_file_keeps_to_the_table():
     for file in ROOT.glob("composcope/**/*.py"):
         room = file.relative_to(ROOT).with_suffix("").parts[1]
         if room not in ("__init__", "__main__"):
-            assert not violations(room, file.read_text()), f"{file} imports {violations(room, file.read_text())}"
+            assert not violations(room, file.read_text()), (
+                f"{file} imports {violations(room, file.read_text())}"
+            )
 
 
 def test_the_check_can_fail():

@@ -44,8 +44,12 @@ def test_scenes_come_back_as_they_were(tmp_path):
 def test_relationships_and_directions_are_the_official_ones():
     scene, struct = made(0, 5)
     x, y, _ = scene.camera
-    assert struct["directions"]["behind"] == pytest.approx([-x / math.hypot(x, y), -y / math.hypot(x, y), 0])
-    assert struct["directions"]["right"] == pytest.approx([-y / math.hypot(x, y), x / math.hypot(x, y), 0])
+    assert struct["directions"]["behind"] == pytest.approx(
+        [-x / math.hypot(x, y), -y / math.hypot(x, y), 0]
+    )
+    assert struct["directions"]["right"] == pytest.approx(
+        [-y / math.hypot(x, y), x / math.hypot(x, y), 0]
+    )
     assert struct["directions"]["above"] == [0, 0, 1]
     places = np.array([row["3d_coords"] for row in struct["objects"]])
     for name in ("left", "right", "front", "behind"):
@@ -64,13 +68,16 @@ def test_a_camera_that_was_not_recorded_is_found_from_where_objects_are_seen(ind
     off = (np.array(found.places) - np.array(scene.places)) * (320, 240)
     assert np.abs(off).max() < 1.5
     assert count < 3 or np.abs(np.subtract(found.camera, scene.camera)).max() < 0.3
-    assert (found.key, found.fill, found.back) == tuple(LAMPS[name] for name in ("Key", "Fill", "Back"))
+    assert (found.key, found.fill, found.back) == tuple(
+        LAMPS[name] for name in ("Key", "Fill", "Back")
+    )
 
 
 def test_the_published_images_of_480x320_are_understood():
     scene, struct = made(5, 6)
     for row, (u, v) in zip(struct["objects"], scene.places, strict=True):
-        height = 0.5 + (v - 0.5) * HALF_HEIGHT / (HALF_WIDTH * 320 / 480)  # 3:2 shows less above and below
+        # 3:2 shows less above and below
+        height = 0.5 + (v - 0.5) * HALF_HEIGHT / (HALF_WIDTH * 320 / 480)
         row["pixel_coords"] = [u * 480, height * 320, row["pixel_coords"][2]]
     found = to_scene(bare(struct), "here")
     assert np.abs(np.subtract(found.camera, scene.camera)).max() < 0.05
@@ -116,7 +123,9 @@ def test_broken_files_and_empty_folders_are_named(tmp_path):
         load_clevr(tmp_path / "nowhere.json")
     for content in ('{"objects": [', "\udcff"):
         (tmp_path / "bad.json").write_text(content, errors="surrogateescape")
-        with pytest.raises(InputError, match=r"bad\.json: (JSON is malformed|Input data was truncated|Expected)"):
+        with pytest.raises(
+            InputError, match=r"bad\.json: (JSON is malformed|Input data was truncated|Expected)"
+        ):
             load_clevr(tmp_path)
     for content in ("[1]", '{"scenes": 3}', '{"scenes": [3]}', '{"info": {}}', "3"):
         (tmp_path / "bad.json").write_text(content)

@@ -25,7 +25,10 @@ locations = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12).m
 colors = st.lists(st.sampled_from(list(COLORS)), max_size=12).map(tuple)
 cases = st.one_of(
     st.tuples(st.integers(1, 20).map(LocationGrid), locations),
-    st.tuples(st.sampled_from(["scattered", "packed"]).map(lambda order: LocationList(12, order)), locations),
+    st.tuples(
+        st.sampled_from(["scattered", "packed"]).map(lambda order: LocationList(12, order)),
+        locations,
+    ),
     st.tuples(st.just(LocationList(shared=True)), locations),
     st.tuples(st.just(ColorCounts()), colors),
 )
@@ -73,7 +76,9 @@ def wave_product(u, v, f, g):
 def test_a_packed_list_fills_slots_in_order_and_a_scattered_one_all_of_them():
     sets = [((0.25, 0.5), (0.75, 0.125))] * 400
     packed = LocationList(12, "packed")(sets).reshape(400, 12, 64)
-    expected = torch.tensor([[wave_product(u, v, f, g) for f in range(8) for g in range(8)] for u, v in sets[0]])
+    expected = torch.tensor(
+        [[wave_product(u, v, f, g) for f in range(8) for g in range(8)] for u, v in sets[0]]
+    )
     torch.testing.assert_close(packed[7, :2], expected / expected.norm(dim=1, keepdim=True))
     assert not packed[:, 2:].any()
     scattered = LocationList(12)(sets).reshape(400, 12, 64)
@@ -85,11 +90,17 @@ def test_a_packed_list_fills_slots_in_order_and_a_scattered_one_all_of_them():
 def test_a_row_does_not_depend_on_its_batch():
     sets = [PAPER_LOCATIONS[:k] for k in range(12)]
     whole = LocationList()(sets, seed=100)
-    assert torch.equal(torch.cat([LocationList()(sets[:5], 100), LocationList()(sets[5:], 105)]), whole)
+    assert torch.equal(
+        torch.cat([LocationList()(sets[:5], 100), LocationList()(sets[5:], 105)]), whole
+    )
 
 
 def test_colours_are_counted_in_the_papers_order():
-    scene = Scene(tuple(Object("cube", "small", "metal", color, 0, 0) for color in ("yellow", "blue", "yellow")))
+    scene = Scene(
+        tuple(
+            Object("cube", "small", "metal", color, 0, 0) for color in ("yellow", "blue", "yellow")
+        )
+    )
     assert ColorCounts().of(scene) == ("yellow", "blue", "yellow")
     assert ColorCounts()([ColorCounts().of(scene)]).tolist() == [[1, 0, 0, 0, 0, 0, 0, 2]]
     assert list(COLORS) == ["blue", "brown", "cyan", "gray", "green", "purple", "red", "yellow"]
@@ -107,7 +118,10 @@ def test_label_policies_keep_their_share_and_every_object_in_turn(labels):
         assert abs(sum(letter in k for k in kept) / 2000 - share) < 4 * (0.25 / 2000) ** 0.5
     for number in numbers:
         expected = 1 / len(numbers)
-        assert abs((counts == number).float().mean() - expected) <= 4 * (expected * (1 - expected) / 2000) ** 0.5
+        assert (
+            abs((counts == number).float().mean() - expected)
+            <= 4 * (expected * (1 - expected) / 2000) ** 0.5
+        )
     assert labelled((), labels, 0) == ()
 
 
@@ -129,7 +143,10 @@ def test_one_of_one_is_all_and_all_but_one_of_one_is_none():
         (lambda: LocationGrid(8).parse("0.5,0.5 0.1"), "such as"),
         (lambda: LocationGrid(8).parse("0.5,nan"), "within 0 to 1"),
         (lambda: LocationGrid(8).ask(13, 1), "from 0 to 12"),
-        (lambda: LocationGrid(8).ask(1, 1, way="best"), "in the way 'best'; the ways are paper, random"),
+        (
+            lambda: LocationGrid(8).ask(1, 1, way="best"),
+            "in the way 'best'; the ways are paper, random",
+        ),
         (lambda: ColorCounts().parse("red pink"), "no colour 'pink'"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Streams and folders: a batch is a pure function of where it starts, in whichever thread, and of nothing else."""
+"""Streams and folders: a batch is a pure function of where it starts, in whichever thread, and of
+nothing else.
+"""
 
 import json
 import subprocess
@@ -11,12 +13,25 @@ import torch
 from PIL import Image
 
 from composcope.errors import InputError
-from composcope.scenes import ColorCounts, Folder, LocationGrid, LocationList, Rules, Stream, render, sample
+from composcope.scenes import (
+    ColorCounts,
+    Folder,
+    LocationGrid,
+    LocationList,
+    Rules,
+    Stream,
+    render,
+    sample,
+)
 from composcope.scenes.export import Job, export
 
 
 def same(a, b):
-    return torch.equal(a.images, b.images) and a.condition_sets == b.condition_sets and torch.equal(a.cond, b.cond)
+    return (
+        torch.equal(a.images, b.images)
+        and a.condition_sets == b.condition_sets
+        and torch.equal(a.cond, b.cond)
+    )
 
 
 def rows(batch, some):
@@ -93,10 +108,16 @@ def test_the_layout_of_the_original_clevr_and_of_one_file_a_scene(folder, tmp_pa
             tmp_path / "images" / "new" / struct["image_filename"]
         )
         for row in struct["objects"]:  # whole pixels, as the original has them
-            row["pixel_coords"] = [round(row["pixel_coords"][0]), round(row["pixel_coords"][1]), 1.0]
+            row["pixel_coords"] = [
+                round(row["pixel_coords"][0]),
+                round(row["pixel_coords"][1]),
+                1.0,
+            ]
         del struct["camera_location"]
         (tmp_path / "scenes" / f"{i}.json").write_text(json.dumps(struct))
-    ours, theirs = (Folder(path, 8, LocationGrid(8), seed=1).batch(0, 6) for path in (folder, tmp_path))
+    ours, theirs = (
+        Folder(path, 8, LocationGrid(8), seed=1).batch(0, 6) for path in (folder, tmp_path)
+    )
     assert torch.equal(ours.images, theirs.images)
     for a, b in zip(ours.condition_sets, theirs.condition_sets, strict=True):
         assert np.abs(np.subtract(a, b)).max() <= 0.5 / 30

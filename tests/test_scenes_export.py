@@ -1,4 +1,6 @@
-"""Files of scenes: the same bytes however often the job was stopped, and nothing of anyone else's touched."""
+"""Files of scenes: the same bytes however often the job was stopped, and nothing of anyone else's
+touched.
+"""
 
 import errno
 import io
@@ -27,7 +29,9 @@ def job(form="clevr", num=12):
 
 
 def contents(folder):
-    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+    return {
+        str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
+    }
 
 
 class Stopped(BaseException):
@@ -55,7 +59,11 @@ def test_a_job_that_is_stopped_and_run_again_makes_the_same_bytes(form, tmp_path
             export(job(form), tmp_path / "stopped")
         assert not list((tmp_path / "stopped").rglob("*.part"))
     (tmp_path / "stopped" / ".job.json.elsewhere.1.part").write_text("half")
-    before = {f: f.stat().st_mtime_ns for f in (tmp_path / "stopped").rglob("*.*") if f.suffix in (".png", ".tar")}
+    before = {
+        f: f.stat().st_mtime_ns
+        for f in (tmp_path / "stopped").rglob("*.*")
+        if f.suffix in (".png", ".tar")
+    }
     export(job(form), tmp_path / "stopped")
     assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
     assert all(f.stat().st_mtime_ns == when for f, when in before.items())
@@ -66,7 +74,9 @@ def test_clevr_files_hold_the_scenes_and_their_images(tmp_path):
     scenes = [sample(9, i, Rules((1, 2))) for i in range(12)]
     assert load_clevr(tmp_path / "CLEVR_scenes.json") == load_clevr(tmp_path) == scenes
     for i, image in enumerate(render(scenes, (24, 18))):
-        assert np.array_equal(np.asarray(Image.open(tmp_path / "images" / f"CLEVR_new_{i:06d}.png")), image)
+        assert np.array_equal(
+            np.asarray(Image.open(tmp_path / "images" / f"CLEVR_new_{i:06d}.png")), image
+        )
     struct = json.loads((tmp_path / "CLEVR_scenes.json").read_text())["scenes"][3]
     seen = np.array([row["pixel_coords"][:2] for row in struct["objects"]])
     assert np.allclose(seen, np.array(scenes[3].places) * (24, 18))
@@ -76,7 +86,10 @@ def test_shards_hold_the_same_as_the_clevr_files(tmp_path):
     for form in WRITERS:
         export(job(form), tmp_path / form)
     structs = json.loads((tmp_path / "clevr" / "CLEVR_scenes.json").read_text())["scenes"]
-    pngs = [(tmp_path / "clevr" / "images" / struct["image_filename"]).read_bytes() for struct in structs]
+    pngs = [
+        (tmp_path / "clevr" / "images" / struct["image_filename"]).read_bytes()
+        for struct in structs
+    ]
     files = {}
     for shard in sorted((tmp_path / "webdataset").glob("*.tar")):
         with tarfile.open(shard) as tar:
@@ -84,7 +97,9 @@ def test_shards_hold_the_same_as_the_clevr_files(tmp_path):
     assert [files[f"{i:08d}.png"] for i in range(12)] == pngs
     assert [json.loads(files[f"{i:08d}.json"]) for i in range(12)] == structs
     table = [
-        r for f in sorted((tmp_path / "parquet").glob("*.parquet")) for r in pyarrow.parquet.read_table(f).to_pylist()
+        r
+        for f in sorted((tmp_path / "parquet").glob("*.parquet"))
+        for r in pyarrow.parquet.read_table(f).to_pylist()
     ]
     assert [row["image"]["bytes"] for row in table] == pngs
     assert [json.loads(row["scene"]) for row in table] == structs
@@ -110,7 +125,9 @@ def test_impossible_rules_leave_no_folder_behind(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("wrong", [{"num": 0}, {"num": 1, "size": (0, 3)}, {"num": 1, "format": "jpg"}])
+@pytest.mark.parametrize(
+    "wrong", [{"num": 0}, {"num": 1, "size": (0, 3)}, {"num": 1, "format": "jpg"}]
+)
 def test_a_job_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(InputError):
         Job(**wrong)
@@ -138,7 +155,9 @@ def test_a_full_disk_says_where_and_leaves_whole_files_only(tmp_path, monkeypatc
 def test_pixels_in_memory_do_not_grow_with_the_job(tmp_path, monkeypatch):
     most = []
     rendered = module.render
-    monkeypatch.setattr(module, "render", lambda scenes, size: most.append(len(scenes)) or rendered(scenes, size))
+    monkeypatch.setattr(
+        module, "render", lambda scenes, size: most.append(len(scenes)) or rendered(scenes, size)
+    )
     export(job("webdataset", 11), tmp_path)
     assert max(most) <= 3
     assert sum(most) == 11

@@ -1,4 +1,6 @@
-"""Images against closed forms (ground, sphere), against themselves (threads, batches, sizes) and against Blender."""
+"""Images against closed forms (ground, sphere), against themselves (threads, batches, sizes) and
+against Blender.
+"""
 
 import json
 import math
@@ -12,14 +14,24 @@ import pytest
 from bench.fidelity import compare, read
 from composcope.errors import InputError
 from composcope.scenes.render import layers, render, visible_pixels
-from composcope.scenes.scene import COLORS, HALF_HEIGHT, HALF_WIDTH, Object, Scene, camera_axes, project
+from composcope.scenes.scene import (
+    COLORS,
+    HALF_HEIGHT,
+    HALF_WIDTH,
+    Object,
+    Scene,
+    camera_axes,
+    project,
+)
 
 REFERENCE = Path(__file__).parent / "data" / "clevr_reference"
 ONE = Scene((Object("sphere", "large", "rubber", "red", 0.5, -0.7),))
 
 
 def some(count: int = 6) -> list[Scene]:
-    """Scenes of one to three objects of every shape, material and many colours, with cameras and lamps moved."""
+    """Scenes of one to three objects of every shape, material and many colours, with cameras and
+    lamps moved.
+    """
     draw = np.random.default_rng(3)
     names = list(COLORS)
     scenes = []
@@ -45,7 +57,9 @@ def some(count: int = 6) -> list[Scene]:
 
 
 def rays(size: tuple[int, int], scene: Scene) -> np.ndarray:
-    """Directions through the pixels' centres [h, w, 3], with length 1 along the viewing direction."""
+    """Directions through the pixels' centres [h, w, 3], with length 1 along the viewing
+    direction.
+    """
     width, height = size
     right, up, forward = camera_axes(scene.camera)
     u, v = (np.arange(width) + 0.5) / width * 2 - 1, 1 - (np.arange(height) + 0.5) / height * 2
@@ -56,7 +70,9 @@ def rays(size: tuple[int, int], scene: Scene) -> np.ndarray:
 def test_bytes_do_not_depend_on_batch_order_or_threads(size):
     scenes = some()
     together = render(scenes, size)
-    np.testing.assert_array_equal(together, np.concatenate([render([scene], size) for scene in scenes]))
+    np.testing.assert_array_equal(
+        together, np.concatenate([render([scene], size) for scene in scenes])
+    )
     np.testing.assert_array_equal(together[::-1], render(scenes[::-1], size))
     numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
     several = render(scenes, size)
@@ -81,7 +97,8 @@ def test_visible_pixels_are_those_recorded_with_the_reference_renders():
 
 
 def test_a_sphere_has_as_many_visible_pixels_as_its_mask_and_a_hidden_object_none():
-    hidden = Object("cube", "small", "metal", "blue", 0.2, -0.45)  # behind the sphere, seen from the camera
+    # behind the sphere, seen from the camera
+    hidden = Object("cube", "small", "metal", "blue", 0.2, -0.45)
     scene = Scene((*ONE.objects, hidden))
     index, _ = layers([scene], (320, 240))
     counts = visible_pixels([scene])[0]
@@ -94,9 +111,14 @@ def test_masks_lie_where_project_says():
     index, _ = layers(scenes, (320, 240))
     for scene, mask in zip(scenes, index == 0, strict=True):
         rows, cols = np.nonzero(mask)
-        u, v, depth = project(scene.camera, (scene.objects[0].x, scene.objects[0].y, scene.objects[0].radius))
+        u, v, depth = project(
+            scene.camera, (scene.objects[0].x, scene.objects[0].y, scene.objects[0].radius)
+        )
         pixels = scene.objects[0].radius / depth / HALF_WIDTH * 160  # the radius on the image
-        assert math.hypot(cols.mean() + 0.5 - 320 * u, rows.mean() + 0.5 - 240 * v) < 0.1 * pixels + 0.5
+        assert (
+            math.hypot(cols.mean() + 0.5 - 320 * u, rows.mean() + 0.5 - 240 * v)
+            < 0.1 * pixels + 0.5
+        )
 
 
 def test_depth_is_that_of_the_ground_plane_and_of_the_sphere():
@@ -110,7 +132,9 @@ def test_depth_is_that_of_the_ground_plane_and_of_the_sphere():
     a, b, c = (direction**2).sum(-1), direction @ out, out @ out - ball.radius**2
     met = b * b > a * c
     np.testing.assert_array_equal(index[0] == 0, met)
-    np.testing.assert_allclose(depth[0][met], ((-b - np.sqrt(np.maximum(b * b - a * c, 0))) / a)[met], rtol=1e-9)
+    np.testing.assert_allclose(
+        depth[0][met], ((-b - np.sqrt(np.maximum(b * b - a * c, 0))) / a)[met], rtol=1e-9
+    )
 
 
 def test_a_rounded_cube_lies_within_the_sharp_one_and_meets_it_on_the_faces():
@@ -119,7 +143,8 @@ def test_a_rounded_cube_lies_within_the_sharp_one_and_meets_it_on_the_faces():
     points = np.array(Scene().camera) + depth[0][..., None] * rays((320, 240), Scene())
     unit = abs((points - [0, 0, cube.radius]) / cube.radius)[index[0] == 0]
     assert unit.max() < 1 + 1e-3
-    flat = np.sort(unit, axis=-1)[:, 1] < 0.7  # both coordinates within the face: the third is the face's
+    # both coordinates within the face: the third is the face's
+    flat = np.sort(unit, axis=-1)[:, 1] < 0.7
     assert flat.sum() > 500
     np.testing.assert_allclose(unit[flat].max(-1), 1, atol=2e-3)
 
@@ -132,15 +157,21 @@ def linear(images: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("size", [32, 64])
 def test_a_small_image_is_a_large_one_seen_from_afar(size):
-    """Anti-aliasing: the mean light of 4x4 pixels of a larger image (rubber: metal's highlights clip there)."""
-    rubber = [replace(s, objects=tuple(replace(o, material="rubber") for o in s.objects)) for s in some()]
+    """Anti-aliasing: the mean light of 4x4 pixels of a larger image (rubber: metal's highlights
+    clip there).
+    """
+    rubber = [
+        replace(s, objects=tuple(replace(o, material="rubber") for o in s.objects)) for s in some()
+    ]
     small, large = linear(render(rubber, size)), linear(render(rubber, 4 * size))
     blocks = large.reshape(-1, size, 4, size, 4, 3)
     mean = blocks.mean((2, 4))
     assert abs(small - mean).mean((1, 2, 3)).max() < 0.004  # of a mean light of about 0.16
-    edges = np.ptp(blocks, axis=(2, 4)).max(-1) > 0.1  # elsewhere both errors are the rounding to bytes
+    # elsewhere both errors are the rounding to bytes
+    edges = np.ptp(blocks, axis=(2, 4)).max(-1) > 0.1
     assert edges.sum() > 20
-    jagged = abs(large[:, 2::4, 2::4] - mean)[edges].mean()  # one sample a pixel: what it would be without
+    # one sample a pixel: what it would be without
+    jagged = abs(large[:, 2::4, 2::4] - mean)[edges].mean()
     assert abs(small - mean)[edges].mean() < 0.6 * jagged
 
 
@@ -149,7 +180,8 @@ def test_metal_is_not_rubber_and_colours_show():
         scene = Scene((Object("sphere", "large", material, color, 0.0, 0.0),))
         return render([scene], 64)[0][layers([scene], 64)[0][0] == 0].astype(float)
 
-    assert ball("metal", "red").std(0).max() > 1.5 * ball("rubber", "red").std(0).max()  # highlights, mirrored ground
+    # highlights, mirrored ground
+    assert ball("metal", "red").std(0).max() > 1.5 * ball("rubber", "red").std(0).max()
     for material in ("metal", "rubber"):
         for color, channel in (("red", 0), ("green", 1), ("blue", 2)):
             assert ball(material, color).mean(0).argmax() == channel
@@ -164,7 +196,9 @@ def test_an_object_darkens_the_ground_beside_it_only():
 
 
 def test_images_are_close_to_blenders():
-    """Floors: 30 dB and 0.93 over whole images, 22 dB over objects and shadows; we ask for more, in every image."""
+    """Floors: 30 dB and 0.93 over whole images, 22 dB over objects and shadows; we ask for more, in
+    every image.
+    """
     psnr, ssim, parts = compare(*read(REFERENCE))
     assert psnr.min() > 32
     assert ssim.min() > 0.96

@@ -1,4 +1,6 @@
-"""The placement rules, checked on the finished scenes from the official generator's description of them."""
+"""The placement rules, checked on the finished scenes from the official generator's description of
+them.
+"""
 
 from itertools import combinations
 
@@ -11,7 +13,16 @@ from composcope.errors import InputError
 from composcope.scenes import Rules, project, sample, visible_pixels
 from composcope.scenes.condition import PAPER_LOCATIONS
 from composcope.scenes.rules import draw
-from composcope.scenes.scene import CAMERA, COLORS, LAMPS, MATERIALS, SHAPES, SIZES, Scene, camera_axes
+from composcope.scenes.scene import (
+    CAMERA,
+    COLORS,
+    LAMPS,
+    MATERIALS,
+    SHAPES,
+    SIZES,
+    Scene,
+    camera_axes,
+)
 
 seeds = st.integers(0, 2**63)
 
@@ -38,7 +49,9 @@ def test_every_scene_keeps_all_rules(seed, index, count):
 @settings(max_examples=15, deadline=None)
 @given(seeds, st.integers(3, 8))
 def test_scenes_refused_for_hidden_objects_are_those_the_full_count_refuses(seed, count):
-    """The rule stops counting at enough pixels; the renderer counts them all. Same attempts, so same scenes."""
+    """The rule stops counting at enough pixels; the renderer counts them all. Same attempts, so
+    same scenes.
+    """
     loose = draw(seed, 0, 20, Rules(objects=(count, count), min_pixels=0))
     strict = draw(seed, 0, 20, Rules(objects=(count, count)))
     for i, pixels in enumerate(visible_pixels([loose.scene(i) for i in range(20)])):
@@ -56,7 +69,9 @@ def test_a_scene_depends_on_seed_and_index_alone():
 
 def test_every_kind_is_drawn_and_each_as_often():
     drawn = draw(0, 0, 3000, Rules(objects=(1, 3), min_pixels=0))
-    assert np.abs(np.bincount(drawn.counts, minlength=4)[1:] - 1000).max() < 4 * np.sqrt(3000 * 2 / 9)
+    assert np.abs(np.bincount(drawn.counts, minlength=4)[1:] - 1000).max() < 4 * np.sqrt(
+        3000 * 2 / 9
+    )
     first = drawn.looks[:, 0]
     for column, table in enumerate((SHAPES, SIZES, MATERIALS, COLORS)):
         p = 1 / len(table)
@@ -65,7 +80,9 @@ def test_every_kind_is_drawn_and_each_as_often():
 
 
 def test_only_what_the_rules_name_is_drawn_and_a_fixed_scene_stays():
-    rules = Rules((2, 2), ("sphere",), ("large",), ("metal",), ("red", "cyan"), camera_jitter=0, lamp_jitter=0)
+    rules = Rules(
+        (2, 2), ("sphere",), ("large",), ("metal",), ("red", "cyan"), camera_jitter=0, lamp_jitter=0
+    )
     scenes = [sample(0, i, rules) for i in range(20)]
     looks = {(o.shape, o.size, o.material) for s in scenes for o in s.objects}
     assert looks == {("sphere", "large", "metal")}

@@ -1,4 +1,6 @@
-"""The square view is the middle of the full one: the same rays, the same places, and nothing cut off."""
+"""The square view is the middle of the full one: the same rays, the same places, and nothing cut
+off.
+"""
 
 import numpy as np
 import pytest
@@ -38,7 +40,9 @@ def test_places_are_fractions_of_the_view():
 def test_all_objects_of_a_square_scene_are_wholly_inside():
     scenes = [draw(1, 0, 200, Rules(objects=(3, 3), view="square")).scene(i) for i in range(200)]
     shown, _ = layers(scenes, (240, 240))
-    beyond, _ = layers([Scene(s.objects, s.camera, s.key, s.fill, s.back, "full") for s in scenes], (320, 240))
+    beyond, _ = layers(
+        [Scene(s.objects, s.camera, s.key, s.fill, s.back, "full") for s in scenes], (320, 240)
+    )
     assert (beyond[:, :, :40] == -1).all() and (beyond[:, :, 280:] == -1).all()
     assert all(len(np.unique(one)) == 4 for one in shown)
     places = np.array([scene.places for scene in scenes])

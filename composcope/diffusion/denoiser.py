@@ -143,17 +143,16 @@ class Precond(nn.Module):
     standard deviation sigma_data (EDM, table 1). `uncertainty` maps c_noise to the log-variance
     u(sigma) of the loss (EDM2, eq. 22).
 
-    With `gate` the network has gate^2 more outputs for each pixel, the weights k of a kernel over its
-    neighbourhood of gate x gate pixels, and D(x) = c_skip sum_j k_j x_j + c_out F. At low noise F must
-    otherwise hand on the noise itself wherever the image is smooth, which a network on folded pixels
-    is too narrow for; on flat ground it can now say k = 0, on smooth surfaces average (LOG.md).
+    With `gate` the network has gate^2 more outputs for each pixel, the weights k of a kernel over
+    its neighbourhood of gate x gate pixels, and D(x) = c_skip sum_j k_j x_j + c_out F. At low noise
+    F must otherwise hand on the noise itself wherever the image is smooth, which a network on
+    folded pixels is too narrow for; on flat ground it can now say k = 0, on smooth surfaces average
+    (LOG.md).
     """
 
     sigma_data: Tensor
 
-    def __init__(
-        self, net: nn.Module, uncertainty: nn.Module, sigma_data: float, gate: int = 0
-    ):
+    def __init__(self, net: nn.Module, uncertainty: nn.Module, sigma_data: float, gate: int = 0):
         super().__init__()
         self.net = net
         self.uncertainty = uncertainty

@@ -1,9 +1,10 @@
-"""Averages of the weights over training, with a width relative to its length, and any other width afterwards.
+"""Averages of the weights over training, with a width relative to its length, and any other width
+afterwards.
 
-average(t) = integral of p(tau) weights(tau),    p(tau) = (gamma + 1) tau^gamma / t^(gamma + 1)        (EDM2, eq. 121)
+average(t) = integral of p(tau) weights(tau),    p(tau) = (gamma + 1) tau^gamma / t^(gamma + 1)    (EDM2, eq. 121)
 
-Averages kept at a few moments span a space of profiles; the one nearest to a wanted profile gives the weights of the
-averages to combine (EDM2, section C.3).
+Averages kept at a few moments span a space of profiles; the one nearest to a wanted profile gives
+the weights of the averages to combine (EDM2, section C.3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +19,18 @@ Weights = Mapping[str, Tensor]
 
 
 def gamma_of(sigma_rel: float) -> float:
-    """The exponent of a profile whose standard deviation is sigma_rel times the training's length (EDM2, eq. 123).
+    """The exponent of a profile whose standard deviation is sigma_rel times the training's length
+    (EDM2, eq. 123).
 
-    sigma_rel^2 = (gamma + 1) / ((gamma + 2)^2 (gamma + 3)) falls with gamma, from 1/12 (a plain mean) at gamma = 0.
+    sigma_rel^2 = (gamma + 1) / ((gamma + 2)^2 (gamma + 3)) falls with gamma, from 1/12 (a plain
+    mean) at gamma = 0.
     """
-    return brentq(lambda gamma: (gamma + 1) / ((gamma + 2) ** 2 * (gamma + 3)) - sigma_rel**2, 0, 1e6, xtol=1e-12)
+    return brentq(
+        lambda gamma: (gamma + 1) / ((gamma + 2) ** 2 * (gamma + 3)) - sigma_rel**2,
+        0,
+        1e6,
+        xtol=1e-12,
+    )
 
 
 class PowerEMA:
@@ -36,7 +44,9 @@ class PowerEMA:
     def update(self, weights: Weights, t: int) -> None:
         """After the t-th update, t = 1, 2, ..."""
         beta = (1 - 1 / t) ** (self.gamma + 1)  # EDM2, eq. 127
-        torch._foreach_lerp_(list(self.average.values()), [weights[name] for name in self.average], 1 - beta)
+        torch._foreach_lerp_(
+            list(self.average.values()), [weights[name] for name in self.average], 1 - beta
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,9 @@ class Profile:
 
 
 def overlap(a: Profile, b: Profile) -> float:
-    """The integral of p_a p_b, in closed form (EDM2, eq. 151): the shorter one ends the integral."""
+    """The integral of p_a p_b, in closed form (EDM2, eq. 151): the shorter one ends the
+    integral.
+    """
     if a.t > b.t:
         a, b = b, a
     coefficient = (a.gamma + 1) * (b.gamma + 1) / (a.gamma + b.gamma + 1)
@@ -56,17 +68,23 @@ def overlap(a: Profile, b: Profile) -> float:
 
 
 def coefficients(kept: Sequence[Profile], wanted: Profile) -> np.ndarray:
-    """How much of each kept average makes the wanted one: least squares over profiles (EDM2, algorithm 3)."""
+    """How much of each kept average makes the wanted one: least squares over profiles (EDM2,
+    algorithm 3).
+    """
     A = np.array([[overlap(a, b) for b in kept] for a in kept])
     b = np.array([overlap(a, wanted) for a in kept])
     return np.linalg.lstsq(A, b, rcond=None)[0]
 
 
 def reconstruct(kept: Sequence[tuple[Profile, Weights]], wanted: Profile) -> dict[str, Tensor]:
-    """The weights averaged with the wanted profile, from averages kept at other moments and widths."""
+    """The weights averaged with the wanted profile, from averages kept at other moments and
+    widths.
+    """
     shares = coefficients([profile for profile, _ in kept], wanted)
     names = kept[0][1].keys()
     return {
-        name: sum(share * weights[name].double() for share, (_, weights) in zip(shares, kept, strict=True)).float()
+        name: sum(
+            share * weights[name].double() for share, (_, weights) in zip(shares, kept, strict=True)
+        ).float()
         for name in names
     }

@@ -1,6 +1,7 @@
-"""The EDM2 training loss, and the noise it is taken at: every draw belongs to one image and comes from its own seed.
+"""The EDM2 training loss, and the noise it is taken at: every draw belongs to one image and comes
+from its own seed.
 
-loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]          ln sigma ~ N(P_mean, P_std^2)
+loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]    ln sigma ~ N(P_mean, P_std^2)
 """
 
 from dataclasses import dataclass
@@ -11,11 +12,14 @@ from torch import Tensor, nn
 
 from composcope.diffusion.denoiser import Precond
 
-GOLDEN = 0x9E3779B97F4A7C15  # splitmix64's odd constant: nearby (seed, position) pairs get unrelated generators
+# splitmix64's odd constant: nearby (seed, position) pairs get unrelated generators
+GOLDEN = 0x9E3779B97F4A7C15
 
 
 def generator(seed: int, position: int, device: torch.device | str = "cpu") -> torch.Generator:
-    """The generator of the image at `position` in the training of `seed`: whatever the batch, step, rank or restart."""
+    """The generator of the image at `position` in the training of `seed`: whatever the batch, step,
+    rank or restart.
+    """
     z = (seed * GOLDEN + position + 1) * GOLDEN % 2**64
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
@@ -33,7 +37,8 @@ class Noise:
         self, like: Float[Tensor, "n *shape"], generators: list[torch.Generator]
     ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n *shape"]]:
         """sigma and unit noise for each image of `like`, each from its own generator."""
-        sigma, noise = like.new_empty(len(like)), like.new_empty(like.shape)  # the same numbers in any memory layout
+        # the same numbers in any memory layout
+        sigma, noise = like.new_empty(len(like)), like.new_empty(like.shape)
         for i, source in enumerate(generators):
             torch.randn((), generator=source, out=sigma[i])
             torch.randn(like.shape[1:], generator=source, out=noise[i])
@@ -54,7 +59,9 @@ class Loss(nn.Module):
         noise: Float[Tensor, "n channel height width"],
         cond: Float[Tensor, "n features"] | None,
     ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """(what is minimised, its part lambda |D - x0|^2 alone), both the mean over an image's values."""
+        """(what is minimised, its part lambda |D - x0|^2 alone), both the mean over an image's
+        values.
+        """
         denoised = self.denoiser(x0 + sigma[:, None, None, None] * noise, sigma, cond)
         sd = self.denoiser.sigma_data
         weight = (sigma**2 + sd**2) / (sigma * sd) ** 2  # lambda(sigma): EDM, table 1

@@ -2,9 +2,11 @@
 
     M <- mu M + G,   U = U_G V_G^T of  G + mu M = U_G S V_G^T,   W <- W - rate sqrt(max(rows, columns)) U
 
-Muon's update is the nearest orthogonal matrix to the momentum (Jordan et al. 2024), scaled here to unit root mean
-square: the weights of the network are kept at unit root mean square too, so `rate` means what it means for Adam.
-A convolution's weights count as one matrix, outputs by all else. Vectors, scalars and linear maps of the embedding go
+Muon's update is the nearest orthogonal matrix to the momentum (Jordan et al. 2024), scaled here to
+unit root mean
+square: the weights of the network are kept at unit root mean square too, so `rate` means what it
+means for Adam. A convolution's weights count as one matrix, outputs by all else. Vectors, scalars
+and linear maps of the embedding go
 to Adam: with Muon there the error at high noise was worse (LOG.md).
 """
 
@@ -18,16 +20,18 @@ from torch import Tensor, nn
 Name = Literal["adam", "muon"]
 
 MOMENTUM = 0.95
-# Five steps of a quintic that pushes singular values towards 1 (Jordan et al. 2024, "Muon", section "Newton-Schulz").
+# Five steps of a quintic that pushes singular values towards 1 (Jordan et al. 2024, "Muon", section
+# "Newton-Schulz").
 QUINTIC = (3.4445, -4.7750, 2.0315)
 STEPS = 5
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """U V^T of each matrix [n, rows, columns] = U S V^T, nearly: singular values end between 0.7 and 1.2.
+    """U V^T of each matrix [n, rows, columns] = U S V^T, nearly: singular values end between 0.7
+    and 1.2.
 
-    The quintic X <- (a + b A + c A^2) X with A = X X^T only ever multiplies from the left by polynomials of A, which
-    commute; so all steps are made on the small A, and X is multiplied once.
+    The quintic X <- (a + b A + c A^2) X with A = X X^T only ever multiplies from the left by
+    polynomials of A, which commute; so all steps are made on the small A, and X is multiplied once.
     """
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonal(matrices.mT).mT
@@ -69,7 +73,9 @@ class Muon:
 
 
 class Optimizer:
-    """Adam, or Adam and Muon, over the weights of a model; `tensors` and `restore` are for checkpoints."""
+    """Adam, or Adam and Muon, over the weights of a model; `tensors` and `restore` are for
+    checkpoints.
+    """
 
     def __init__(self, weights: Mapping[str, nn.Parameter], kind: Name):
         matrices = {name for name, weight in weights.items() if kind == "muon" and weight.ndim == 4}
@@ -86,7 +92,9 @@ class Optimizer:
             weight.grad = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """The moments by name: m of every weight, v of Adam's. Adam's own step count is the loop's."""
+        """The moments by name: m of every weight, v of Adam's. Adam's own step count is the
+        loop's.
+        """
         moments = {f"m/{name}": momentum for name, momentum in self.muon.momentum.items()}
         for name, weight in self.others.items():
             moments[f"m/{name}"] = self.adam.state[weight]["exp_avg"]

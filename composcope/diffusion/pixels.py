@@ -1,4 +1,5 @@
-"""The map between images in [-1, 1] and the x of a model, with constants measured from the data and kept with the run.
+"""The map between images in [-1, 1] and the x of a model, with constants measured from the data and
+kept with the run.
 
 x = (image - centre) / scale            sigma_data = std(x)
 """
@@ -25,13 +26,17 @@ class Pixels(nn.Module):
 
     @staticmethod
     def measure(images: Float[Tensor, "n 3 height width"], fixed: bool) -> "Pixels":
-        """Centre on the mean image if camera and lamps are `fixed` (the ground is then 0), else on the mean colour."""
+        """Centre on the mean image if camera and lamps are `fixed` (the ground is then 0), else on
+        the mean colour.
+        """
         centre = images.mean(0) if fixed else images.mean((0, 2, 3))[:, None, None]
         distance = (images - centre).abs().flatten()
         rank = int(EXTREME * (distance.numel() - 1))
         return Pixels(centre, float(distance.kthvalue(rank + 1).values) / REACH)
 
-    def encode(self, images: Float[Tensor, "n 3 height width"]) -> Float[Tensor, "n 3 height width"]:
+    def encode(
+        self, images: Float[Tensor, "n 3 height width"]
+    ) -> Float[Tensor, "n 3 height width"]:
         return (images - self.centre.to(images)) / self.scale.to(images)
 
     def decode(self, x: Float[Tensor, "n 3 height width"]) -> UInt8[np.ndarray, "n height width 3"]:

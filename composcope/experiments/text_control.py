@@ -1,13 +1,15 @@
-"""A small SDXL of our own: diffusers' classes with SDXL's structure, trained on captions of our scenes.
+"""A small SDXL of our own: diffusers' classes with SDXL's structure, trained on captions of our
+scenes.
 
-    nice python -m composcope.experiments.text_control --steps 7000          writes composcope/models/text_control
+    nice python -m composcope.experiments.text_control --steps 7000    writes composcope/models/text_control
 
     (1 + sigma^2 / sigma_data^2) | eps - unet(x / sqrt(sigma^2 + 1), t, text) |^2,    x = x0 + sigma eps,    t uniform
 
-Every analysis of SDXL runs on it, and what a word means is known: "left" is the left third of the picture. x0 is the
-32x32 image with 2x2 pixels folded into channels, in place of an autoencoder. The weight is EDM's lambda: without it the
-noise levels at which words matter hardly count, since x0 is small there beside the noise. Each word of a caption is
-left out with probability 0.1, so that prompts without one are nothing new. The same command goes on where it stopped.
+Every analysis of SDXL runs on it, and what a word means is known: "left" is the left third of the
+picture. x0 is the 32x32 image with 2x2 pixels folded into channels, in place of an autoencoder. The
+weight is EDM's lambda: without it the noise levels at which words matter hardly count, since x0 is
+small there beside the noise. Each word of a caption is left out with probability 0.1, so that
+prompts without one are nothing new. The same command goes on where it stopped.
 """
 
 import json
@@ -31,12 +33,15 @@ from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, Scene
 
-RULES = Rules(objects=(1, 2), sizes=("large",), materials=("rubber",), camera_jitter=0.0, lamp_jitter=0.0)
+RULES = Rules(
+    objects=(1, 2), sizes=("large",), materials=("rubber",), camera_jitter=0.0, lamp_jitter=0.0
+)
 PLACES = ("on the left", "in the middle", "on the right")  # thirds of the width
 SIZE, FOLD, LENGTH = 32, 2, 24  # pixels, pixels a cell, tokens
 SIGMA_REL, BATCH, RATE = 0.1, 16, 2e-3
 EVERY = 100  # steps between checkpoints
-# CLIP's bytes and those of its merges that our words need: tokens are CLIP's own, their numbers are not.
+# CLIP's bytes and those of its merges that our words need: tokens are CLIP's own, their numbers are
+# not.
 TOKENIZER = Path(__file__).parents[1] / "models" / "text_control" / "tokenizer"
 
 
@@ -45,7 +50,9 @@ class Args:
     """nice python -m composcope.experiments.text_control --steps 7000"""
 
     steps: int = 7000
-    """Of 16 captions each, about 0.25 s a step on one core; the rate falls to zero towards the last."""
+    """Of 16 captions each, about 0.25 s a step on one core; the rate falls to zero towards the
+    last.
+    """
     scenes: int = 8000
     """Scenes that are drawn once and used again and again."""
     work: Path = Path("runs/text_control")
@@ -56,11 +63,16 @@ class Args:
 
 def phrases(scene: Scene) -> list[str]:
     thirds = [min(2, max(0, int(3 * u))) for u, _ in scene.places]
-    return [f"a {o.color} {o.shape} {PLACES[third]}" for o, third in zip(scene.objects, thirds, strict=True)]
+    return [
+        f"a {o.color} {o.shape} {PLACES[third]}"
+        for o, third in zip(scene.objects, thirds, strict=True)
+    ]
 
 
 def spoken(said: list[str], chance: np.random.Generator) -> str:
-    """A caption: objects in any order, a word left out now and then, and one in ten with nothing to say."""
+    """A caption: objects in any order, a word left out now and then, and one in ten with nothing to
+    say.
+    """
     prompt = " and ".join(said[i] for i in chance.permutation(len(said)))
     lost = [word for word in words(prompt) if chance.random() < 0.1]
     return without(prompt, lost) if chance.random() >= 0.1 else ""
@@ -108,7 +120,9 @@ def pipeline(seed: int = 0):
         addition_time_embed_dim=8,
         projection_class_embeddings_input_dim=64 + 6 * 8,
     )
-    schedule = EulerDiscreteScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear")
+    schedule = EulerDiscreteScheduler(
+        beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear"
+    )
     return StableDiffusionXLPipeline(
         vae=None,
         text_encoder=CLIPTextModel(text),
@@ -122,7 +136,9 @@ def pipeline(seed: int = 0):
     )
 
 
-def loss(pipe, x0: Tensor, captions: list[str], chance: torch.Generator, sigma_data: float) -> Tensor:
+def loss(
+    pipe, x0: Tensor, captions: list[str], chance: torch.Generator, sigma_data: float
+) -> Tensor:
     ids = pipe.tokenizer(
         captions, padding="max_length", max_length=LENGTH, truncation=True, return_tensors="pt"
     ).input_ids
@@ -148,7 +164,11 @@ def drawn(count: int) -> tuple[list[list[str]], Tensor, Pixels]:
     scenes = [sample(0, index, RULES) for index in range(count)]
     images = torch.from_numpy(render(scenes, SIZE)).permute(0, 3, 1, 2) / 127.5 - 1
     pixels = Pixels.measure(images[:2000], fixed=True)
-    return [phrases(scene) for scene in scenes], F.pixel_unshuffle(pixels.encode(images), FOLD), pixels
+    return (
+        [phrases(scene) for scene in scenes],
+        F.pixel_unshuffle(pixels.encode(images), FOLD),
+        pixels,
+    )
 
 
 def rate(step: int, steps: int) -> float:
@@ -157,7 +177,9 @@ def rate(step: int, steps: int) -> float:
 
 
 def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
-    """A step is a function of its number and the weights before it: a stopped training ends with the same weights."""
+    """A step is a function of its number and the weights before it: a stopped training ends with
+    the same weights.
+    """
     model = parts(pipe).train()
     state = checkpoint.State(model, "adam", [SIGMA_REL])
     note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
@@ -169,7 +191,8 @@ def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.Sta
         chosen = dice.integers(len(said), size=BATCH)
         value = loss(pipe, x0[chosen], [spoken(said[i], dice) for i in chosen], chance, sigma_data)
         value.backward()
-        for weight in model.parameters():  # SDXL reads the last layer but one: what is beyond it has no gradient
+        # SDXL reads the last layer but one: what is beyond it has no gradient
+        for weight in model.parameters():
             weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         state.update(rate(step, args.steps))
@@ -184,20 +207,35 @@ def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.Sta
 
 
 def asked() -> dict:
-    """Prompts for the analyses, in the words of the captions; single concepts are captions with the rest left out."""
+    """Prompts for the analyses, in the words of the captions; single concepts are captions with the
+    rest left out.
+    """
     said = {
         "colors": [f"a {c}" for c in COLORS],
         "shapes": [f"a {s}" for s in SHAPES],
         "places": [f"a {p}" for p in PLACES],
     }
     concepts = [
-        {"name": prompt.split()[-1], "category": category, "prompt": prompt, "word": prompt.split()[-1]}
+        {
+            "name": prompt.split()[-1],
+            "category": category,
+            "prompt": prompt,
+            "word": prompt.split()[-1],
+        }
         for category, some in said.items()
         for prompt in some
     ]
     composites = [
-        {"name": "red cube left", "prompt": "a red cube on the left", "parts": ["red", "cube", "left"]},
-        {"name": "blue sphere middle", "prompt": "a blue sphere in the middle", "parts": ["blue", "sphere", "middle"]},
+        {
+            "name": "red cube left",
+            "prompt": "a red cube on the left",
+            "parts": ["red", "cube", "left"],
+        },
+        {
+            "name": "blue sphere middle",
+            "prompt": "a blue sphere in the middle",
+            "parts": ["blue", "sphere", "middle"],
+        },
     ]
     places = [[1 / 6, 0.5], [5 / 6, 0.5], [0.5, 0.5], [0.5, 0.1]]
     locality = "a red cube on the left and a blue sphere on the right"
@@ -208,7 +246,9 @@ def ship(pipe, averages: dict[str, Tensor], pixels: Pixels, out: Path) -> None:
     parts(pipe).load_state_dict(averages, strict=False)
     pipe.to(torch.float16).save_pretrained(out)
     with whole(out / "pixels.safetensors") as partial:
-        save_file({name: tensor.contiguous() for name, tensor in pixels.state_dict().items()}, partial)
+        save_file(
+            {name: tensor.contiguous() for name, tensor in pixels.state_dict().items()}, partial
+        )
     write_text(out / "prompts.json", json.dumps(asked(), indent=1) + "\n")
 
 
@@ -220,5 +260,6 @@ def main(args: Args) -> None:
 
 
 if __name__ == "__main__":
-    torch.set_flush_denormal(True)  # for the whole process: numbers close to nothing slow a processor five times
+    # for the whole process: numbers close to nothing slow a processor five times
+    torch.set_flush_denormal(True)
     main(tyro.cli(Args, description=Args.__doc__))

@@ -279,6 +279,13 @@ class Models:
                 log.warning(left_out[-1])
         return Models(models, left_out)
 
+    def warm(self) -> None:
+        """One look at a run: torch prepares for gradients once, and no user should wait for it."""
+        run = next((model for model in self.models.values() if isinstance(model, Run)), None)
+        if run:
+            for _ in self.look(Look(run.name, steps=2)):
+                pass
+
     @property
     def described(self) -> tuple[Described, ...]:
         return tuple(model.described for model in self.models.values())

@@ -218,6 +218,7 @@ def serve(pipe: Connection, runs: Sequence[str]) -> None:
     mail = Mail(pipe)
     try:
         models = Models.load(runs)
+        models.warm()
         mail.send("ready", Stage(models.described, models.left_out))
         while True:
             work(mail, mail.next(), models)

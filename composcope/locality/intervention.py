@@ -14,7 +14,15 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Counted, Denoiser, Sigmas, SplitConditioner, Wrapper, X  # noqa: F401
+from composcope.diffusion.denoiser import (  # noqa: F401
+    Cond,
+    Counted,
+    Denoiser,
+    Sigmas,
+    SplitConditioner,
+    Wrapper,
+    X,
+)
 from composcope.errors import InputError
 
 Radius = float | Callable[[float], float]  # in image sides; or a function of the noise level

@@ -1,9 +1,10 @@
-"""Magnitude-preserving layers of EDM2 (Karras et al. 2024, config G): unit variance in, unit variance out.
+"""Magnitude-preserving layers of EDM2 (Karras et al. 2024, config G): unit variance in, unit
+variance out.
 
-    w = normalize(v) gain / sqrt(fan_in)          every weight is used through its normalised self (equations 47 and 66)
+    w = normalize(v) gain / sqrt(fan_in)    every weight is used through its normalised self (equations 47 and 66)
 
-Constant factors (the 0.596 of MP-SiLU, the balance of MP-sum) are moved into the gain of the neighbouring convolution:
-the same function with fewer passes over memory.
+Constant factors (the 0.596 of MP-SiLU, the balance of MP-sum) are moved into the gain of the
+neighbouring convolution: the same function with fewer passes over memory.
 """
 
 import math
@@ -18,11 +19,15 @@ SILU = 0.596  # root mean square of silu(n), n ~ N(0, 1); equation 81
 
 
 def normalize(x: Float[Tensor, "..."], dim: int | None = None) -> Float[Tensor, "..."]:
-    """Scale to unit root mean square along `dim`, or along all dimensions but the first (equation 47)."""
+    """Scale to unit root mean square along `dim`, or along all dimensions but the first (equation
+    47).
+    """
     over = [dim] if dim is not None else list(range(1, x.ndim))
     precise = torch.promote_types(x.dtype, torch.float32)
     norm = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=precise)
-    return x * torch.add(EPS, norm, alpha=math.sqrt(norm.numel() / x.numel())).reciprocal().to(x.dtype)
+    return x * torch.add(EPS, norm, alpha=math.sqrt(norm.numel() / x.numel())).reciprocal().to(
+        x.dtype
+    )
 
 
 def mp_silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -30,7 +35,9 @@ def mp_silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 
 def balance(t: float) -> tuple[float, float]:
-    """The two factors of the magnitude-preserving sum a (1 - t) + b t over its root mean square (equation 88)."""
+    """The two factors of the magnitude-preserving sum a (1 - t) + b t over its root mean square
+    (equation 88).
+    """
     size = math.hypot(1 - t, t)
     return (1 - t) / size, t / size
 
@@ -43,14 +50,18 @@ def mp_sum(a: Float[Tensor, "..."], b: Float[Tensor, "..."], t: float) -> Float[
 def mp_cat(
     a: Float[Tensor, "batch a height width"], b: Float[Tensor, "batch b height width"], t: float
 ) -> Float[Tensor, "batch c height width"]:
-    """Concatenate channels so that a and b contribute in the ratio 1 - t to t whatever their width (equation 103)."""
+    """Concatenate channels so that a and b contribute in the ratio 1 - t to t whatever their width
+    (equation 103).
+    """
     total = a.shape[1] + b.shape[1]
     factors = [s * math.sqrt(total / x.shape[1]) for s, x in zip(balance(t), (a, b), strict=True)]
     scaled = [x if abs(s - 1) < 1e-12 else x * s for s, x in zip(factors, (a, b), strict=True)]
     return torch.cat(scaled, dim=1)
 
 
-def crop(x: Float[Tensor, "*lead height width"], side: int | None, more: int = 0) -> Float[Tensor, "*lead h w"]:
+def crop(
+    x: Float[Tensor, "*lead height width"], side: int | None, more: int = 0
+) -> Float[Tensor, "*lead h w"]:
     """The central square of side `side` + `more`, or all there is if that is not as large."""
     if side is None or side + more >= x.shape[-1]:
         return x
@@ -74,46 +85,61 @@ class MPFourier(nn.Module):
 
 
 class MPConv(nn.Module):
-    """Convolution (kernel 1, 3, ...) or linear map (kernel 0) with forced weight normalisation (equation 66)."""
+    """Convolution (kernel 1, 3, ...) or linear map (kernel 0) with forced weight normalisation
+    (equation 66).
+    """
 
     def __init__(self, inputs: int, outputs: int, kernel: int = 0):
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(outputs, inputs, *([kernel, kernel] if kernel else [])))
+        self.weight = nn.Parameter(
+            torch.randn(outputs, inputs, *([kernel, kernel] if kernel else []))
+        )
 
     def effective(self, gain: float | Tensor = 1.0) -> Tensor:
         """normalize(weight) gain / sqrt(fan_in), as one scale for each output."""
         root = math.sqrt(self.weight[0].numel())
-        norm = torch.linalg.vector_norm(self.weight, dim=list(range(1, self.weight.ndim)), keepdim=True)
+        norm = torch.linalg.vector_norm(
+            self.weight, dim=list(range(1, self.weight.ndim)), keepdim=True
+        )
         return self.weight * (gain / (norm + EPS * root))
 
     def forward(self, x: Tensor, gain: float | Tensor = 1.0, keep: int | None = None) -> Tensor:
-        """All of the output, or its central square of side `keep`: the border of x then does what padding would."""
+        """All of the output, or its central square of side `keep`: the border of x then does what
+        padding would.
+        """
         w = self.effective(gain)
         if w.ndim == 2:
             return F.linear(x, w)
         reach = w.shape[-1] // 2
         x = crop(x, keep, 2 * reach)
         spare = 0 if keep is None else max(x.shape[-1] - keep, 0) // 2
-        # Weights in channels-last order make the whole network run so: on CPUs 4 % (global) to 25 % (patches) faster.
+        # Weights in channels-last order make the whole network run so: on CPUs 4 % (global) to 25 %
+        # (patches) faster.
         return F.conv2d(x, w.contiguous(memory_format=torch.channels_last), padding=reach - spare)
 
 
 @torch.no_grad()
 def renormalize(module: nn.Module) -> None:
-    """Put every weight of `module` back on its sphere, in place: outputs stay, the effective step size is kept."""
+    """Put every weight of `module` back on its sphere, in place: outputs stay, the effective step
+    size is kept.
+    """
     for layer in module.modules():
         if isinstance(layer, MPConv):
             layer.weight.copy_(normalize(layer.weight))
 
 
-def cosine_attention(qkv: Float[Tensor, "batch qkv height width"], heads: int) -> Float[Tensor, "batch c height width"]:
-    """Self-attention of pixels whose queries, keys and values have unit magnitude (EDM2, section 2.3 and appendix B.3).
+def cosine_attention(
+    qkv: Float[Tensor, "batch qkv height width"], heads: int
+) -> Float[Tensor, "batch c height width"]:
+    """Self-attention of pixels whose queries, keys and values have unit magnitude (EDM2, section
+    2.3 and appendix B.3).
 
     The channels of `qkv` are ordered (head, channel of the head, which of q k v).
     """
     batch, _, height, width = qkv.shape
     rows = qkv.permute(0, 2, 3, 1).reshape(batch, height * width, heads, -1, 3)
-    # Channels side by side in memory: the norms and products over them take 0.6 of the time they take otherwise.
+    # Channels side by side in memory: the norms and products over them take 0.6 of the time they
+    # take otherwise.
     q, k, v = normalize(rows.permute(4, 0, 2, 1, 3).contiguous(), dim=4)
     y = F.scaled_dot_product_attention(q, k, v)
     return y.transpose(1, 2).reshape(batch, height, width, -1).permute(0, 3, 1, 2)

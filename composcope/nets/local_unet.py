@@ -1,10 +1,13 @@
-"""The patch-local model (appendix E.3): every cell of the image is denoised by a network that sees only its patch.
+"""The patch-local model (appendix E.3): every cell of the image is denoised by a network that sees
+only its patch.
 
-    F[cell (i, j)] = centre of unet(patch (2k + 1) m around (i, j), noise_label, [conditions inside, centre])
+    F[cell (i, j)] = centre of unet(patch (2k + 1) m around (i, j), noise_label, [conditions inside,
+    centre])
 
-m = resolution / grid_size. Outside the image a patch holds zeros, in training as in sampling; the centre, scaled to
-[-1, 1]^2, tells the network where that is. A location grid is cut to the (2k + 1)^2 cells of the patch; a list keeps
-its slots, entries outside the patch zeroed: in both, what is inside stays as the whole-image model has it.
+m = resolution / grid_size. Outside the image a patch holds zeros, in training as in sampling; the
+centre, scaled to [-1, 1]^2, tells the network where that is. A location grid is cut to the (2k +
+1)^2 cells of the patch; a list keeps its slots, entries outside the patch zeroed: in both, what is
+inside stays as the whole-image model has it.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,23 +21,29 @@ from torch import Tensor, nn
 from composcope.errors import InputError
 from composcope.nets.unet import UNet
 
-CHUNK = 128  # patches for one call of the network: enough to fill it, few enough to stay in the cache
+# patches for one call of the network: enough to fill it, few enough to stay in the cache
+CHUNK = 128
 
 
 @dataclass(frozen=True)
 class Patches:
-    """The geometry: which pixels and which conditions belong to the patch of a cell (row, column)."""
+    """The geometry: which pixels and which conditions belong to the patch of a cell (row,
+    column).
+    """
 
     resolution: int
     grid_size: int
     k: int = 2
     slots: int = 0  # of a list conditioner; 0 is a location grid
     slot_features: int = 0
-    place: Callable[[Tensor], Tensor] | None = None  # slots [..., slot_features] -> the (u, v) each speaks of
+    # slots [..., slot_features] -> the (u, v) each speaks of
+    place: Callable[[Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
         if self.resolution % self.grid_size:
-            raise InputError(f"resolution {self.resolution} is not divisible by grid_size {self.grid_size}")
+            raise InputError(
+                f"resolution {self.resolution} is not divisible by grid_size {self.grid_size}"
+            )
 
     @property
     def cell(self) -> int:
@@ -55,14 +64,19 @@ class Patches:
         """Of the cond of a whole image."""
         return self.slots * self.slot_features or self.grid_size**2
 
-    def everywhere(self, batch: int, device: torch.device) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
+    def everywhere(
+        self, batch: int, device: torch.device
+    ) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
         """(image, cell) of all patches of `batch` images, cell by cell within an image."""
         index = torch.arange(batch * self.grid_size**2, device=device)
         image, cell = index // self.grid_size**2, index % self.grid_size**2
         return image, torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
 
     def pixels(
-        self, x: Float[Tensor, "batch channels height width"], image: Int[Tensor, " n"], cell: Int[Tensor, "n 2"]
+        self,
+        x: Float[Tensor, "batch channels height width"],
+        image: Int[Tensor, " n"],
+        cell: Int[Tensor, "n 2"],
     ) -> Float[Tensor, "n channels side side"]:
         """The patches around `cell` of `image`, zero outside the image."""
         return self._around(x, image, cell, self.cell)
@@ -72,25 +86,34 @@ class Patches:
     ) -> Float[Tensor, "n features"]:
         """What the patches around `cell` of `image` are conditioned on."""
         if cond.shape[1] != self.whole_features:
-            raise InputError(f"cond has {cond.shape[1]} features, the patches were made for {self.whole_features}")
+            raise InputError(
+                f"cond has {cond.shape[1]} features, the patches were made for {self.whole_features}"
+            )
         centre = (2 * cell + 1) / self.grid_size - 1
         inside = self._slots(cond[image], cell) if self.slots else self._subgrid(cond, image, cell)
         return torch.cat([inside, centre.to(cond.dtype)], 1)
 
     def _subgrid(self, cond: Tensor, image: Tensor, cell: Tensor) -> Tensor:
-        return self._around(cond.view(-1, 1, self.grid_size, self.grid_size), image, cell, 1).flatten(1)
+        return self._around(
+            cond.view(-1, 1, self.grid_size, self.grid_size), image, cell, 1
+        ).flatten(1)
 
     def _around(self, x: Tensor, image: Tensor, cell: Tensor, size: int) -> Tensor:
-        """The (2k + 1)^2 cells of `size` pixels around `cell`, zero outside; by indices, which torch.func can batch."""
+        """The (2k + 1)^2 cells of `size` pixels around `cell`, zero outside; by indices, which
+        torch.func can batch.
+        """
         at = (cell * size)[:, :, None] + torch.arange((2 * self.k + 1) * size, device=x.device)
         padded = F.pad(x, (self.k * size,) * 4).permute(0, 2, 3, 1)
-        return padded[image[:, None, None], at[:, 0, :, None], at[:, 1, None, :]].permute(0, 3, 1, 2)
+        return padded[image[:, None, None], at[:, 0, :, None], at[:, 1, None, :]].permute(
+            0, 3, 1, 2
+        )
 
     def _slots(self, cond: Tensor, cell: Tensor) -> Tensor:
         assert self.place is not None
         entries = cond.view(-1, self.slots, self.slot_features)
         u_v = self.place(entries)
-        at = (u_v.flip(-1) * self.grid_size).long().clamp(max=self.grid_size - 1)  # (row, column) of (u, v)
+        # (row, column) of (u, v)
+        at = (u_v.flip(-1) * self.grid_size).long().clamp(max=self.grid_size - 1)
         near = ((at - cell[:, None]).abs() <= self.k).all(2, keepdim=True)
         return (entries * near).flatten(1)
 
@@ -102,28 +125,37 @@ class Patches:
     def pick(
         self, cond: Float[Tensor, "batch whole"], generators: Sequence[torch.Generator]
     ) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
-        """(image, cell) of the patches to train on: a positive and a negative one of each image, in this order.
+        """(image, cell) of the patches to train on: a positive and a negative one of each image, in
+        this order.
 
-        An image without a patch of one kind (no condition, or conditions all over) gives any of its patches instead.
-        Each image draws from its own generator.
+        An image without a patch of one kind (no condition, or conditions all over) gives any of its
+        patches instead. Each image draws from its own generator.
         """
         active = self.active(cond)
-        draws = torch.stack([torch.rand(2, active.shape[1], generator=g, device=g.device) for g in generators])
+        draws = torch.stack(
+            [torch.rand(2, active.shape[1], generator=g, device=g.device) for g in generators]
+        )
         wanted = torch.stack([active, ~active], 1)
         cell = (draws.to(cond.device) + wanted).argmax(2).flatten()
         image = torch.arange(len(cond), device=cond.device).repeat_interleave(2)
         return image, torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
 
     def inside(self, cond: Float[Tensor, "n features"]) -> Float[Tensor, "n 1 side side"]:
-        """1 where a patch with this cond lies inside the image and 0 elsewhere; noise for training is times this."""
-        first = ((cond[:, -2:] + 1) * self.grid_size / 2 - 0.5).round() * self.cell - self.k * self.cell
+        """1 where a patch with this cond lies inside the image and 0 elsewhere; noise for training
+        is times this.
+        """
+        first = (
+            (cond[:, -2:] + 1) * self.grid_size / 2 - 0.5
+        ).round() * self.cell - self.k * self.cell
         at = first[:, :, None] + torch.arange(self.side, device=cond.device)
         within = ((at >= 0) & (at < self.resolution)).to(cond.dtype)
         return (within[:, 0, :, None] * within[:, 1, None, :])[:, None]
 
 
 class LocalUNet(nn.Module):
-    """net(x, noise_label, cond) on whole images, made of one U-Net on patches; on patches it is that U-Net."""
+    """net(x, noise_label, cond) on whole images, made of one U-Net on patches; on patches it is
+    that U-Net.
+    """
 
     def __init__(self, unet: UNet, patches: Patches):
         super().__init__()
@@ -148,9 +180,16 @@ class LocalUNet(nn.Module):
         if cond.shape[1] == self.patches.features:
             return self.patch_forward(x, noise_label, cond)
         image, cell = self.patches.everywhere(len(x), x.device)
-        patches, local = self.patches.pixels(x, image, cell), self.patches.conditions(cond, image, cell)
-        inputs = zip(patches.split(CHUNK), noise_label[image].split(CHUNK), local.split(CHUNK), strict=True)
-        return self.assemble(torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in inputs]))
+        patches, local = (
+            self.patches.pixels(x, image, cell),
+            self.patches.conditions(cond, image, cell),
+        )
+        inputs = zip(
+            patches.split(CHUNK), noise_label[image].split(CHUNK), local.split(CHUNK), strict=True
+        )
+        return self.assemble(
+            torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in inputs])
+        )
 
     def patch_forward(
         self,
@@ -158,11 +197,15 @@ class LocalUNet(nn.Module):
         noise_label: Float[Tensor, " n"],
         cond: Float[Tensor, "n features"],
     ) -> Float[Tensor, "n outputs side side"]:
-        """The U-Net on patches; what lies outside the image is zero at its input, and is not asked of its output."""
+        """The U-Net on patches; what lies outside the image is zero at its input, and is not asked
+        of its output.
+        """
         inside = self.patches.inside(cond)
         return self.unet(patches * inside, noise_label, cond) * inside
 
-    def assemble(self, cells: Float[Tensor, "n channels cell cell"]) -> Float[Tensor, "batch channels height width"]:
+    def assemble(
+        self, cells: Float[Tensor, "n channels cell cell"]
+    ) -> Float[Tensor, "batch channels height width"]:
         """Whole images from their cells in the order of `everywhere`."""
         grid = cells.unflatten(0, (-1, self.patches.grid_size, self.patches.grid_size))
         return grid.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)

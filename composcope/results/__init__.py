@@ -1,4 +1,6 @@
-"""What was measured: rows, their coordinates and how sure each is; no other room is needed to read them."""
+"""What was measured: rows, their coordinates and how sure each is; no other room is needed to read
+them.
+"""
 
 from composcope.results.estimate import Estimate, mean, resampled, share, spearman, wilson
 from composcope.results.row import (
@@ -14,5 +16,16 @@ from composcope.results.row import (
     where,
 )
 
-__all__ = ["Estimate", "Row", "add_rows", "check_out", "columns", "gather", "jsonl", "mean", "only", "read_rows"]
+__all__ = [
+    "Estimate",
+    "Row",
+    "add_rows",
+    "check_out",
+    "columns",
+    "gather",
+    "jsonl",
+    "mean",
+    "only",
+    "read_rows",
+]
 __all__ += ["resampled", "row", "share", "spearman", "where", "wilson"]

@@ -1,6 +1,6 @@
 """A measured number and how sure we are of it: one type and one bootstrap for the whole project.
 
-value [low, high]        95 % interval, by percentiles over resampled samples (Efron 1979) or Wilson's for a share
+value [low, high]    95 % interval, by percentiles over resampled samples (Efron 1979) or Wilson's for a share
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,9 @@ ENDS = (0.025, 0.975)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its 95 % interval (None where one sample gives none), and the number of samples behind it."""
+    """A number, its 95 % interval (None where one sample gives none), and the number of samples
+    behind it.
+    """
 
     value: float
     low: float | None = None
@@ -24,11 +26,17 @@ class Estimate:
     n: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.value:.2f}" + ("" if self.low is None else f" [{self.low:.2f}, {self.high:.2f}]")
+        return f"{self.value:.2f}" + (
+            "" if self.low is None else f" [{self.low:.2f}, {self.high:.2f}]"
+        )
 
 
-def weights(n: int, resamples: int = RESAMPLES, seed: int = 0) -> Float[np.ndarray, "one_and_resamples n"]:
-    """Row 0: every sample once; the others: as often as it was drawn with replacement. One sample has no others."""
+def weights(
+    n: int, resamples: int = RESAMPLES, seed: int = 0
+) -> Float[np.ndarray, "one_and_resamples n"]:
+    """Row 0: every sample once; the others: as often as it was drawn with replacement. One sample
+    has no others.
+    """
     draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), resamples if n > 1 else 0)
     return np.concatenate([np.ones((1, n)), draws]) / n
 
@@ -41,7 +49,9 @@ def resampled(
 
 
 def estimate(statistics: Float[np.ndarray, " one_and_resamples"], n: int | None = None) -> Estimate:
-    """Of a statistic computed on each row of `resampled`; resamples without a finite value are left out."""
+    """Of a statistic computed on each row of `resampled`; resamples without a finite value are left
+    out.
+    """
     first, rest = float(statistics[0]), statistics[1:][np.isfinite(statistics[1:])]
     if not len(rest):
         return Estimate(first, n=n)
@@ -75,7 +85,9 @@ def wilson(part: Float[np.ndarray, "..."] | float, n: int) -> tuple[Any, Any]:
 def spearman(
     a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"], resamples: int = 10_000, seed: int = 0
 ) -> Estimate:
-    """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are left out."""
+    """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are
+    left out.
+    """
     from scipy.stats import (
         rankdata,  # here, because it takes a second to load and few commands need it
     )

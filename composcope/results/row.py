@@ -2,8 +2,9 @@
 
     what was measured, of which weights, where (K, sigma, layer, ...)  ->  value [low, high], n
 
-Rows live in JSON-lines files that only ever grow by whole lines; figures, tables and the report are functions of rows.
-Nothing is ever read out of a name: what a coordinate does not say, a row does not know.
+Rows live in JSON-lines files that only ever grow by whole lines; figures, tables and the report are
+functions of rows. Nothing is ever read out of a name: what a coordinate does not say, a row does
+not know.
 """
 
 import datetime
@@ -35,7 +36,8 @@ class Row:
     n: int | None = None  # samples behind the value
 
     # Which model.
-    run: str | None = None  # the name of its folder, for people; two runs of one name differ in `weights`
+    # the name of its folder, for people; two runs of one name differ in `weights`
+    run: str | None = None
     snapshot: str | None = None  # early, middle or final
     images: int | None = None  # that it was trained on up to here
     weights: str | None = None  # fingerprint
@@ -48,7 +50,8 @@ class Row:
     asked: str | None = None  # how conditions were chosen: "paper", "random", ...
     K: int | None = None  # conditions asked for
     max_K: int | None = None  # the most that were asked for, where the value is one over all K
-    tolerance: float | None = None  # an object counts within this share of the image's side of its place; of a claim
+    # an object counts within this share of the image's side of its place; of a claim
+    tolerance: float | None = None
     rule: str | None = None  # by which K_max is told: "paper" or "strict"
     steps: int | None = None  # of the sampler
     distance: float | None = None  # between asked places
@@ -77,12 +80,15 @@ class Row:
 
     # Where it came from.
     seed: int | None = None
-    commit: str | None = None  # of the code that measured it; "+" after it: with changes not committed
+    # of the code that measured it; "+" after it: with changes not committed
+    commit: str | None = None
     date: str | None = None  # ISO, UTC
 
     @property
     def key(self) -> tuple:
-        """What makes two rows the same measurement: everything but the numbers, and when they were made."""
+        """What makes two rows the same measurement: everything but the numbers, and when they were
+        made.
+        """
         return tuple(getattr(self, name) for name in COORDINATES)
 
     @property
@@ -117,7 +123,9 @@ def stamped(row: Row) -> Row:
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of the package's own repository, or its version where it is installed without one."""
+    """The commit of the package's own repository, or its version where it is installed without
+    one.
+    """
     package = Path(__file__).parents[1]
     if not (package.parent / ".git").exists():
         from importlib.metadata import version
@@ -125,8 +133,12 @@ def commit() -> str | None:
         return version("composcope")
     git = ["git", "-C", str(package.parent)]
     try:
-        at = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True)
-        changed = subprocess.run([*git, "status", "--porcelain", "-uno", "composcope"], capture_output=True, text=True)
+        at = subprocess.run(
+            [*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "-uno", "composcope"], capture_output=True, text=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return at.stdout.strip() + ("+" if changed.stdout.strip() else "")
@@ -138,14 +150,18 @@ def read_rows(path: str | Path) -> list[Row]:
 
 
 def check_out(path: Path) -> None:
-    """An InputError, before the work is done, if rows cannot go there; pictures go into a folder of that name."""
+    """An InputError, before the work is done, if rows cannot go there; pictures go into a folder of
+    that name.
+    """
     if not path.suffix or path.is_dir():
         raise InputError(f"--out {path}: rows go into a file, such as {path}/rows.jsonl")
     read_rows(path)
 
 
 def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
-    """Add rows at the end of a file; a row measured again leaves its place for it, all others stay as they are."""
+    """Add rows at the end of a file; a row measured again leaves its place for it, all others stay
+    as they are.
+    """
     with alone(path):
         new = {row.key: row for row in rows}
         old = {row.key: row for row in read_rows(path) if row.key not in new}
@@ -155,14 +171,24 @@ def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
 def jsonl(rows: Iterable[Row]) -> str:
     """A line a row; coordinates that do not apply are left out."""
     return "".join(
-        msgspec.json.encode({name: value for name, value in row.flat().items() if value is not None}).decode() + "\n"
+        msgspec.json.encode(
+            {name: value for name, value in row.flat().items() if value is not None}
+        ).decode()
+        + "\n"
         for row in rows
     )
 
 
 def gather(folders: Iterable[str | Path]) -> list[Row]:
-    """The rows of all .jsonl files below the folders, whatever their names; of rows with one key the last counts."""
-    paths = (path for folder in folders for path in sorted(Path(folder).rglob("*.jsonl")) if path.name != "log.jsonl")
+    """The rows of all .jsonl files below the folders, whatever their names; of rows with one key
+    the last counts.
+    """
+    paths = (
+        path
+        for folder in folders
+        for path in sorted(Path(folder).rglob("*.jsonl"))
+        if path.name != "log.jsonl"
+    )
     return list({row.key: row for path in paths for row in read_rows(path)}.values())
 
 
@@ -187,4 +213,8 @@ def only(rows: Sequence[Row], **coordinates: Any) -> Row | None:
 
 def columns(rows: Sequence[Row]) -> Iterator[str]:
     """The fields that at least one of the rows has, in the order of Row."""
-    return (field.name for field in fields(Row) if any(getattr(row, field.name) is not None for row in rows))
+    return (
+        field.name
+        for field in fields(Row)
+        if any(getattr(row, field.name) is not None for row in rows)
+    )

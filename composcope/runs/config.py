@@ -57,7 +57,9 @@ class Architecture:
             if (value := getattr(self, name)) is not None and not 1 <= value <= most:
                 raise InputError(f"{name} = {value}: a network has from 1 to {most}")
         if not 1 <= len(self.mult) <= 10 or not all(1 <= level <= 64 for level in self.mult):
-            raise InputError(f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide")
+            raise InputError(
+                f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide"
+            )
         if len(self.positions) > 64 or not all(0 < wave < 1000 for wave in self.positions):
             raise InputError(f"positions = {self.positions}: at most 64 frequencies from 0 to 1000")
         if not 0 <= self.radius <= 4 * self.grid_size:
@@ -105,75 +107,47 @@ class Config:
         return parse_json(text, Config, str(path))
 
 
-#               conditioner labels net
-EXPERIMENTS = {
-    "exp1": (
-        "grid",
-        "all",
-        "global",
-    ),  # length-generalizes (the paper: to 7 objects, trained on 1-3)
-    "exp2": ("grid", "one", "global"),  # does not
-    "exp3": ("list", "all", "global"),  # does not
-    "exp3s": ("set", "all", "global"),  # the list with one map for all slots: not in the paper
-    "exp2l": ("grid", "one", "local"),  # the intervention on exp2: does
-    "exp3l": ("list", "all", "local"),  # the intervention on exp3: does
-    "color": ("color", "all", "global"),  # partly does
-    "images": ("none", "all", "global"),  # any images, nothing asked (CIFAR-10 of figure 12)
-}
-
 WAVES: dict[str, Any] = dict(waves=8, emb=6, gate=3)
-# The laptop's networks have 0.8 M (global) and 0.5 M weights. On its grid of 10 the paper's places
-# are cell centres; with an embedding of fewer channels than the grid has cells, exp1 composed less
-# far (LOG.md). fmt: off
-ARCHITECTURES = {  # (preset, net):  px  grid width mult        blocks attention head fold radius
-    ("smoke", "global"): Architecture(16, 4, 8, (1, 2), 1, (), 16, 2, 1),
-    ("smoke", "local"): Architecture(16, 4, 8, (1, 2), 1, (), 16, 2, 1),
-    ("laptop", "global"): Architecture(64, 16, 64, (1, 1), 1, (8,), 64, 4, 2, smooth=True, **WAVES),
-    ("laptop", "local"): Architecture(64, 16, 64, (1,), 3, (), 64, 4, 2, **WAVES),
-    ("small", "global"): Architecture(64, 16, 96, (1, 2, 3), 2, (16, 8), 64, 1, 2),
-    ("small", "local"): Architecture(
-        64, 16, 96, (1, 2, 3), 2, (10, 5), 64, 1, 2
-    ),  # patches of 20 pixels
-    ("paper", "global"): Architecture(
-        128, 16, 128, (1, 2, 3, 4), 3, (32, 16), 64, 1, 2
-    ),  # EDM2's XS: 124 M weights
-    ("paper", "local"): Architecture(
-        128, 16, 128, (1, 2, 3, 4), 3, (10, 5), 64, 1, 2
-    ),  # patches of 40 pixels
-}
-GPU: dict[str, Any] = dict(
-    bf16=True,
-    channels_last=True,
-    compile=True,  # not run here
-    log_every=50,
-    checkpoint_every=1000,
-    sheet_every=5000,
-    average_every=2000,
-)
+GPU: dict[str, Any] = dict(bf16=True, channels_last=True, compile=True)  # not run on a GPU here
+GPU |= dict(log_every=50, checkpoint_every=1000, sheet_every=5000, average_every=2000)
 TEST: dict[str, Any] = dict(log_every=5, checkpoint_every=10, sheet_every=50, average_every=10)
-CPU: dict[str, Any] = dict(
-    log_every=100, checkpoint_every=500, sheet_every=2000, average_every=1000
-)
+CPU: dict[str, Any] = dict(log_every=100, checkpoint_every=500, sheet_every=2000)
+CPU |= dict(average_every=1000)
 CELLS = CPU | dict(sheet_every=6000)  # a sheet cell by cell takes as long as 1,500 steps
+
+# fmt: off
+#         conditioner labels net         and whether the paper's generalizes in length
+EXPERIMENTS = {
+    "exp1":   ("grid",  "all", "global"),  # to 7 objects, trained on 1-3
+    "exp2":   ("grid",  "one", "global"),  # does not
+    "exp3":   ("list",  "all", "global"),  # does not
+    "exp3s":  ("set",   "all", "global"),  # the list with one map for all slots: not in the paper
+    "exp2l":  ("grid",  "one", "local"),   # the intervention on exp2: does
+    "exp3l":  ("list",  "all", "local"),   # the intervention on exp3: does
+    "color":  ("color", "all", "global"),  # partly does
+    "images": ("none",  "all", "global"),  # any images, nothing asked (CIFAR-10 of figure 12)
+}
+ARCHITECTURES = {  # (preset, net):  px grid width mult      blocks attention head fold radius
+    ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),       16, 2, 1),
+    ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),       16, 2, 1),
+    ("laptop", "global"): Architecture( 64, 16,  64, (1, 1),       1, (8,),     64, 4, 2, smooth=True, **WAVES),
+    ("laptop", "local"):  Architecture( 64, 16,  64, (1,),         3, (),       64, 4, 2, **WAVES),
+    ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8),  64, 1, 2),
+    ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5),  64, 1, 2),  # patches of 20 pixels
+    ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16), 64, 1, 2),  # EDM2's XS: 124 M weights
+    ("paper",  "local"):  Architecture(128, 16, 128, (1, 2, 3, 4), 3, (10, 5),  64, 1, 2),  # patches of 40 pixels
+}
 # The paper's recipe has the rate of EDM2's XS (0.012) and the noise of EDM2's pixel models: ln sigma
 # of mean -0.8 and deviation 1.6 at sigma_data 0.5; that of our jittered scenes is 0.48.
-RECIPES = {  # (preset, net):     images   batch    lr  warmup     decay  P_mean P_std    expected
-    ("smoke", "global"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),  # blobs: for tests
-    ("smoke", "local"): Recipe(1_600, 16, 8e-3, 160, 1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(256_000, 16, 1e-2, 1_600, 8_000, 0.5, 1.4, "muon", **CPU),
-    ("laptop", "local"): Recipe(256_000, 16, 1e-2, 1_600, 8_000, 0.5, 1.4, "muon", **CELLS),
-    ("small", "global"): Recipe(
-        16 << 20, 256, 1e-2, 1 << 20, 8 << 20, 0.0, 1.6, **GPU
-    ),  # exp1 to K = 7
-    ("small", "local"): Recipe(
-        16 << 20, 256, 1e-2, 1 << 20, 8 << 20, 0.0, 1.6, **GPU
-    ),  # exp2l to K = 9
-    ("paper", "global"): Recipe(
-        128 << 20, 2048, 1.2e-2, 10 << 20, 70 << 20, -0.8, 1.6, **GPU
-    ),  # exp1 to K = 7 (v3)
-    ("paper", "local"): Recipe(
-        128 << 20, 2048, 1.2e-2, 10 << 20, 70 << 20, -0.8, 1.6, **GPU
-    ),  # exp2l to K = 9 (v3)
+RECIPES = {  # (preset, net):     images  batch    lr    warmup    decay  P_mean P_std          expected
+    ("smoke",  "global"): Recipe(    1_600,   16,   8e-3,      160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
+    ("smoke",  "local"):  Recipe(    1_600,   16,   8e-3,      160,    1_600, -0.3, 1.3, **TEST),
+    ("laptop", "global"): Recipe(  256_000,   16,   1e-2,    1_600,    8_000,  0.5, 1.4, "muon", **CPU),
+    ("laptop", "local"):  Recipe(  256_000,   16,   1e-2,    1_600,    8_000,  0.5, 1.4, "muon", **CELLS),
+    ("small",  "global"): Recipe( 16 << 20,  256,   1e-2,  1 << 20,  8 << 20,  0.0, 1.6, **GPU),  # exp1 to K = 7
+    ("small",  "local"):  Recipe( 16 << 20,  256,   1e-2,  1 << 20,  8 << 20,  0.0, 1.6, **GPU),  # exp2l to K = 9
+    ("paper",  "global"): Recipe(128 << 20, 2048, 1.2e-2, 10 << 20, 70 << 20, -0.8, 1.6, **GPU),  # exp1 to 7 (v3)
+    ("paper",  "local"):  Recipe(128 << 20, 2048, 1.2e-2, 10 << 20, 70 << 20, -0.8, 1.6, **GPU),  # exp2l to 9 (v3)
 }
 # fmt: on
 JITTERED = ("small", "paper")  # camera and lamps move from scene to scene, as in CLEVR

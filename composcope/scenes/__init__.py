@@ -1,4 +1,6 @@
-"""What is in the picture: scenes from a seed, rendered; what is asked of an image; data sets of both."""
+"""What is in the picture: scenes from a seed, rendered; what is asked of an image; data sets of
+both.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -9,11 +11,36 @@ from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, Object, Scene, project
 
 if TYPE_CHECKING:
-    from composcope.scenes.condition import LABELS, PAPER_LOCATIONS, ColorCounts, LocationGrid, LocationList
+    from composcope.scenes.condition import (
+        LABELS,
+        PAPER_LOCATIONS,
+        ColorCounts,
+        LocationGrid,
+        LocationList,
+    )
     from composcope.scenes.dataset import Batch, Folder, Stream
 
-__all__ = ["COLORS", "LABELS", "MATERIALS", "PAPER_LOCATIONS", "SHAPES", "SIZES", "Batch", "ColorCounts", "Folder"]
-__all__ += ["LocationGrid", "LocationList", "Object", "Rules", "Scene", "Stream", "layers", "load_clevr"]
+__all__ = [
+    "COLORS",
+    "LABELS",
+    "MATERIALS",
+    "PAPER_LOCATIONS",
+    "SHAPES",
+    "SIZES",
+    "Batch",
+    "ColorCounts",
+    "Folder",
+]
+__all__ += [
+    "LocationGrid",
+    "LocationList",
+    "Object",
+    "Rules",
+    "Scene",
+    "Stream",
+    "layers",
+    "load_clevr",
+]
 __all__ += ["project", "render", "sample", "visible_pixels"]
 
 

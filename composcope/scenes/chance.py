@@ -1,15 +1,22 @@
-"""Random numbers without a state: number n of the stream of (seed, index, use) is a function of these four.
+"""Random numbers without a state: number n of the stream of (seed, index, use) is a function of
+these four.
 
-key = mix(mix(mix(seed) + index) + use),  number n = mix(key + n gamma)  (SplitMix64: Steele, Lea, Flood, OOPSLA 2014)
+key = mix(mix(mix(seed) + index) + use),  number n = mix(key + n gamma)  (SplitMix64: Steele, Lea,
+Flood, OOPSLA 2014)
 
-So scene i does not depend on which scenes were made before it, in which batch, or by how many threads.
+So scene i does not depend on which scenes were made before it, in which batch, or by how many
+threads.
 """
 
 import numpy as np
 
 from composcope.scenes.compiled import compiled
 
-GAMMA, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+GAMMA, FIRST, SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
 ONE, MASK = np.uint64(1), 2**64 - 1
 SCENE, LABELS, SLOTS, SHUFFLE = 0, 1, 2, 3  # the uses
 

@@ -1,6 +1,8 @@
-"""Scenes in the official CLEVR format, with the camera, the lamps and the view as extra fields; reading needs none.
+"""Scenes in the official CLEVR format, with the camera, the lamps and the view as extra fields;
+reading needs none.
 
-camera = argmin over positions that look at the origin of sum_objects |project(3d_coords) - pixel_coords|^2
+camera = argmin over positions that look at the origin of sum_objects |project(3d_coords) -
+pixel_coords|^2
 """
 
 import math
@@ -28,14 +30,19 @@ from composcope.scenes.scene import (
     project,
 )
 
-IMAGES = (320, 240), (480, 320)  # what the official generator makes by default, and the published data set
+# what the official generator makes by default, and the published data set
+IMAGES = (320, 240), (480, 320)
 PIXELS = 1.5  # an estimated camera reprojects the recorded pixel_coords within this
 EPSILON = 0.2  # differences along a direction up to this are no relation
 TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS}
 
 
-def to_struct(scene: Scene, index: int, size: tuple[int, int], split: str = "new") -> dict[str, Any]:
-    """A scene as the official JSON has it; pixel_coords are of an image of its view, of this (width, height)."""
+def to_struct(
+    scene: Scene, index: int, size: tuple[int, int], split: str = "new"
+) -> dict[str, Any]:
+    """A scene as the official JSON has it; pixel_coords are of an image of its view, of this
+    (width, height).
+    """
     right, _, ahead = camera_axes(scene.camera)
     behind = np.array([ahead[0], ahead[1], 0.0]) / np.hypot(ahead[0], ahead[1])
     directions = {"right": right, "left": -right, "behind": behind, "front": -behind}
@@ -46,8 +53,11 @@ def to_struct(scene: Scene, index: int, size: tuple[int, int], split: str = "new
         "image_index": index,
         "image_filename": image_filename(index, split),
         "objects": [object_struct(scene, o, size) for o in scene.objects],
-        "relationships": {name: related(coords, direction) for name, direction in directions.items()},
-        "directions": {name: direction.tolist() for name, direction in directions.items()} | vertical,
+        "relationships": {
+            name: related(coords, direction) for name, direction in directions.items()
+        },
+        "directions": {name: direction.tolist() for name, direction in directions.items()}
+        | vertical,
         "camera_location": list(scene.camera),
         "lights": {"Key": list(scene.key), "Fill": list(scene.fill), "Back": list(scene.back)},
         "view": scene.view,
@@ -60,8 +70,17 @@ def image_filename(index: int, split: str = "new") -> str:
 
 def object_struct(scene: Scene, o: Object, size: tuple[int, int]) -> dict[str, Any]:
     u, v, depth = project(scene.camera, (o.x, o.y, o.radius), scene.view)
-    look = {"shape": o.shape, "size": o.size, "material": o.material, "color": o.color, "rotation": o.rotation}
-    return look | {"3d_coords": [o.x, o.y, o.radius], "pixel_coords": [u * size[0], v * size[1], depth]}
+    look = {
+        "shape": o.shape,
+        "size": o.size,
+        "material": o.material,
+        "color": o.color,
+        "rotation": o.rotation,
+    }
+    return look | {
+        "3d_coords": [o.x, o.y, o.radius],
+        "pixel_coords": [u * size[0], v * size[1], depth],
+    }
 
 
 def related(coords: np.ndarray, direction: np.ndarray) -> list[list[int]]:
@@ -71,12 +90,14 @@ def related(coords: np.ndarray, direction: np.ndarray) -> list[list[int]]:
 
 
 def load_clevr(path: str | Path, view: str | None = None) -> list[Scene]:
-    """The scenes of an official file, of a file with one scene, or of all such files of a folder, in order of name.
+    """The scenes of an official file, of a file with one scene, or of all such files of a folder,
+    in order of name.
 
-    Where a file has no camera_location (the original CLEVR), the camera is estimated from pixel_coords, taken as those
-    of a 320x240 or of a 480x320 image; if they are missing, or no camera reprojects them within 1.5 pixels, it is the
-    base camera. Lamps that are not recorded are the base lamps. `view` is what of the frame is to be seen, "full" or
-    "square"; None is the recorded one, and the full frame where none is.
+    Where a file has no camera_location (the original CLEVR), the camera is estimated from
+    pixel_coords, taken as those of a 320x240 or of a 480x320 image; if they are missing, or no
+    camera reprojects them within 1.5 pixels, it is the base camera. Lamps that are not recorded are
+    the base lamps. `view` is what of the frame is to be seen, "full" or "square"; None is the
+    recorded one, and the full frame where none is.
     """
     scenes = [to_scene(struct, where) for struct, where in structs(path)]
     return scenes if view is None else [replace(scene, view=view) for scene in scenes]
@@ -87,8 +108,15 @@ def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist")
-    official = path / "CLEVR_scenes.json"  # in a folder made by `composcope scenes`, beside what it was made from
-    files = [official] if official.exists() else sorted(path.glob("*.json")) if path.is_dir() else [path]
+    # in a folder made by `composcope scenes`, beside what it was made from
+    official = path / "CLEVR_scenes.json"
+    files = (
+        [official]
+        if official.exists()
+        else sorted(path.glob("*.json"))
+        if path.is_dir()
+        else [path]
+    )
     if not files:
         raise InputError(f"{path} holds no scenes (.json files)")
     for file in files:
@@ -111,11 +139,16 @@ def to_scene(struct: dict[str, Any], where: str) -> Scene:
     lights = struct.get("lights", {})
     if not isinstance(lights, dict):
         raise InputError(f"{where}: the field `lights` is not an object of lamp positions")
-    key, fill, back = (numbers(lights, name, f"{where}, lights", 3, LAMPS[name]) for name in ("Key", "Fill", "Back"))
+    key, fill, back = (
+        numbers(lights, name, f"{where}, lights", 3, LAMPS[name])
+        for name in ("Key", "Fill", "Back")
+    )
     if "camera_location" in struct:
         camera = numbers(struct, "camera_location", where, 3)
         if not any(camera[:2]):
-            raise InputError(f"{where}: a camera_location right above the origin has no up in its image")
+            raise InputError(
+                f"{where}: a camera_location right above the origin has no up in its image"
+            )
     else:
         camera = estimated(objects, pixel_coords(rows, where))
     return Scene(objects, camera, key, fill, back, recorded_view(struct, where))
@@ -156,7 +189,9 @@ def pixel_coords(rows: list[dict], where: str) -> np.ndarray | None:
     """[object, 3]: column, row and depth of each, if all have them."""
     if not rows or any("pixel_coords" not in row for row in rows):
         return None
-    return np.array([numbers(row, "pixel_coords", f"{where}, objects[{i}]", 3) for i, row in enumerate(rows)])
+    return np.array(
+        [numbers(row, "pixel_coords", f"{where}, objects[{i}]", 3) for i, row in enumerate(rows)]
+    )
 
 
 def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[float, float, float]:
@@ -164,28 +199,51 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[flo
     if seen is None:
         return CAMERA
     points = np.array([(o.x, o.y, o.radius) for o in objects])
-    fits = [camera for camera, error in (fitted(points, seen, size) for size in IMAGES) if error <= PIXELS]
-    return min(fits, key=lambda camera: math.dist(camera, CAMERA), default=CAMERA)  # the jitter is small
+    fits = [
+        camera
+        for camera, error in (fitted(points, seen, size) for size in IMAGES)
+        if error <= PIXELS
+    ]
+    # the jitter is small
+    return min(fits, key=lambda camera: math.dist(camera, CAMERA), default=CAMERA)
 
 
-def fitted(points: np.ndarray, seen: np.ndarray, size: tuple[int, int]) -> tuple[tuple[float, float, float], float]:
-    """Gauss-Newton from the base camera, and a pull towards it as strong as rounding to pixels: (camera, error)."""
+def fitted(
+    points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
+) -> tuple[tuple[float, float, float], float]:
+    """Gauss-Newton from the base camera, and a pull towards it as strong as rounding to pixels:
+    (camera, error).
+    """
     camera = np.array(CAMERA)
     for _ in range(10):
         off = residuals(camera, points, seen, size)
-        slope = np.stack([(residuals(camera + step, points, seen, size) - off) / 1e-6 for step in 1e-6 * np.eye(3)], 1)
+        slope = np.stack(
+            [
+                (residuals(camera + step, points, seen, size) - off) / 1e-6
+                for step in 1e-6 * np.eye(3)
+            ],
+            1,
+        )
         normal = slope.T @ slope + np.eye(3)
         step = np.linalg.solve(normal, slope.T @ off + camera - CAMERA)
         camera = camera - step
         if np.abs(step).max() < 1e-4:
             break
     error = np.abs(residuals(camera, points, seen, size).reshape(-1, 3)[:, :2]).max()
-    return (float(camera[0]), float(camera[1]), float(camera[2])), float(error) if np.isfinite(error) else np.inf
+    return (float(camera[0]), float(camera[1]), float(camera[2])), float(error) if np.isfinite(
+        error
+    ) else np.inf
 
 
-def residuals(camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Pixels off, and the depth weighted as a pixel is: a unit of length is about width / 11 pixels at the origin."""
+def residuals(
+    camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
+) -> np.ndarray:
+    """Pixels off, and the depth weighted as a pixel is: a unit of length is about width / 11 pixels
+    at the origin.
+    """
     right, up, depth = camera_axes(tuple(camera)) @ (points - camera).T
     scale = size[0] / 2 / HALF_WIDTH  # pixels are square, so both axes have the same scale
     column, row = size[0] / 2 + scale * right / depth, size[1] / 2 - scale * up / depth
-    return (np.stack([column, row, depth * size[0] / 11], 1) - seen * (1, 1, size[0] / 11)).reshape(-1)
+    return (np.stack([column, row, depth * size[0] / 11], 1) - seen * (1, 1, size[0] / 11)).reshape(
+        -1
+    )

@@ -1,8 +1,10 @@
-"""What is asked of an image, as a vector: conditioners turn condition sets into `cond`, a sum of one part a condition.
+"""What is asked of an image, as a vector: conditioners turn condition sets into `cond`, a sum of
+one part a condition.
 
-cond(C) = sum_k part(c_k),   cond(C_{-k}) = cond(C) - part(c_k)                              (the paper's equation 10)
+cond(C) = sum_k part(c_k),   cond(C_{-k}) = cond(C) - part(c_k)    (the paper's equation 10)
 
-So leaving a condition out is a subtraction, and any subset can be made again from `cond` itself (`split`).
+So leaving a condition out is a subtraction, and any subset can be made again from `cond` itself
+(`split`).
 """
 
 import importlib
@@ -25,13 +27,14 @@ from composcope.scenes.chance import SLOTS, below, key, shuffled
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, Object, Scene, Seen
 
-# The paper's twelve test locations, (u, v) in order of use: K conditions are the first K (appendix E.2, version 1).
+# The paper's twelve test locations, (u, v) in order of use: K conditions are the first K (appendix
+# E.2, version 1).
 PAPER_LOCATIONS = (
     *((0.65, 0.65), (0.65, 0.25), (0.25, 0.65), (0.35, 0.35), (0.45, 0.65), (0.45, 0.25)),
     *((0.65, 0.45), (0.25, 0.45), (0.45, 0.45), (0.55, 0.55), (0.35, 0.55), (0.55, 0.35)),
 )
-# Which objects of a training image are labelled. In the words of the paper's table 2: "All labels", "Single label",
-# "Rand num labels", "Drop one label".
+# Which objects of a training image are labelled. In the words of the paper's table 2: "All labels",
+# "Single label", "Rand num labels", "Drop one label".
 LABELS = ("all", "one", "random", "all_but_one")
 
 
@@ -41,10 +44,13 @@ UNSEEN = 10**9  # beyond the seeds of trainings: what an evaluation chooses was 
 def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
     """The conditions a label policy keeps, in their order, chosen by `seed` alone.
 
-    "random" keeps 1 to n of n: the paper does not give the range, but calls K = 0 out of distribution (table 2).
+    "random" keeps 1 to n of n: the paper does not give the range, but calls K = 0 out of
+    distribution (table 2).
     """
     if labels not in LABELS:
-        raise InputError(f"there is no label policy {labels!r}; the policies are {', '.join(LABELS)}")
+        raise InputError(
+            f"there is no label policy {labels!r}; the policies are {', '.join(LABELS)}"
+        )
     n, choice = len(conditions), key(seed, 0, LABELS_USE)
     if labels == "all" or n == 0:
         return tuple(conditions)
@@ -54,9 +60,12 @@ def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
 
 def most_unlabelled(labels: str, objects: int) -> int:
     """The most objects that a label policy leaves without a label in an image of so many."""
-    return {"all": 0, "one": objects - 1, "random": objects - 1, "all_but_one": min(1, objects - 1)}[
-        labels
-    ]
+    return {
+        "all": 0,
+        "one": objects - 1,
+        "random": objects - 1,
+        "all_but_one": min(1, objects - 1),
+    }[labels]
 
 
 @runtime_checkable
@@ -76,15 +85,16 @@ class Thing(Protocol):
 class SumOfParts(ABC):
     """The base of conditioners: all that the project needs to know of a kind of condition.
 
-    A subclass says what its conditions are called, how one is read from an object, how K different ones are chosen,
-    how they are read from a command line, and which vector each of them is. Row i of a batch draws what is random
-    about it from seed + i.
+    A subclass says what its conditions are called, how one is read from an object, how K different
+    ones are chosen, how they are read from a command line, and which vector each of them is. Row i
+    of a batch draws what is random about it from seed + i.
     """
 
     noun: ClassVar[str]  # one condition, in sentences and figures: "location"
     like: ClassVar[str]  # conditions as on a command line: "0.65,0.65 0.35,0.35"
     has_places: ClassVar[bool] = False  # whether a condition speaks of a place in the image
-    ways: ClassVar[tuple[str, ...]] = ("random",)  # in which conditions can be chosen, the usual one first
+    # in which conditions can be chosen, the usual one first
+    ways: ClassVar[tuple[str, ...]] = ("random",)
 
     @classmethod
     def made(cls, grid_size: int) -> "SumOfParts":
@@ -119,7 +129,9 @@ class SumOfParts(ABC):
 
     @abstractmethod
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
-        """A scene that has what is asked, one object a condition, and nothing else; `rules` say all but the number."""
+        """A scene that has what is asked, one object a condition, and nothing else; `rules` say all
+        but the number.
+        """
 
     def condition(self, value: Any, where: str) -> Any:
         """A condition from what someone wrote in a file of metadata, at `where`."""
@@ -136,37 +148,51 @@ class SumOfParts(ABC):
 
     def of(self, scene: Scene | Seen) -> tuple:
         """The condition set of all objects of a scene."""
-        return tuple(self.read(o, place) for o, place in zip(scene.objects, scene.places, strict=True))
+        return tuple(
+            self.read(o, place) for o, place in zip(scene.objects, scene.places, strict=True)
+        )
 
     def ask(self, K: int, num: int, seed: int = 0, way: str | None = None) -> list[tuple]:
         """`num` condition sets of K conditions each."""
         way = way or self.ways[0]
         if way not in self.ways:
-            raise InputError(f"{self.noun}s are not chosen in the way {way!r}; the ways are {', '.join(self.ways)}")
+            raise InputError(
+                f"{self.noun}s are not chosen in the way {way!r}; the ways are {', '.join(self.ways)}"
+            )
         if not 0 <= K <= self.most:
-            raise InputError(f"cannot ask for {K} {self.noun}s; from 0 to {self.most} can be asked for")
+            raise InputError(
+                f"cannot ask for {K} {self.noun}s; from 0 to {self.most} can be asked for"
+            )
         return [self.choose(K, seed, index, way) for index in range(num)]
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
         """The parts that `cond` is the sum of, one a condition; counts are sums of one-hot rows."""
-        return torch.eye(len(cond), dtype=cond.dtype, device=cond.device).repeat_interleave(cond.long(), 0)
+        return torch.eye(len(cond), dtype=cond.dtype, device=cond.device).repeat_interleave(
+            cond.long(), 0
+        )
 
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The (u, v) each part speaks of."""
         raise InputError(f"a {self.noun} condition has no place in the image")
 
     def likeness(self) -> Float[np.ndarray, "features vectors"] | None:
-        """A vector for each feature of cond, alike where features mean alike things; None where none are."""
+        """A vector for each feature of cond, alike where features mean alike things; None where
+        none are.
+        """
         return None
 
-    def __call__(self, condition_sets: Sequence[Sequence], seed: int = 0) -> Float[Tensor, "batch features"]:
+    def __call__(
+        self, condition_sets: Sequence[Sequence], seed: int = 0
+    ) -> Float[Tensor, "batch features"]:
         cond = np.zeros((len(condition_sets), self.features), np.float32)
         for row, conditions in enumerate(condition_sets):
             cond[row] = self.parts(conditions, seed + row).sum(0)
         return torch.from_numpy(cond)
 
     def left_out(self, condition_set: Sequence, seed: int = 0) -> Float[Tensor, "choices features"]:
-        """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they were."""
+        """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
+        were.
+        """
         parts = self.parts(condition_set, seed)
         return torch.from_numpy(np.concatenate([parts.sum(0)[None], parts.sum(0) - parts]))
 
@@ -192,22 +218,31 @@ class Locations(SumOfParts):
         return tuple(float(part) for part in value)
 
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
-        """The paper's first K places, or those of a random scene of K small objects that obeys the rules."""
+        """The paper's first K places, or those of a random scene of K small objects that obeys the
+        rules.
+        """
         if way == "paper":
             return PAPER_LOCATIONS[:K]
-        small = Rules(objects=(K, K), sizes=("small",), view="square")  # of mixed sizes, twelve hardly ever fit
+        # of mixed sizes, twelve hardly ever fit
+        small = Rules(objects=(K, K), sizes=("small",), view="square")
         return sample(UNSEEN + seed, index, small).places
 
     def parse(self, text: str) -> tuple:
         try:
-            places = tuple(tuple(float(part) for part in place.split(",")) for place in text.split())
+            places = tuple(
+                tuple(float(part) for part in place.split(",")) for place in text.split()
+            )
             checked(places)
         except ValueError:
-            raise InputError(f'{text!r} is not "u,v u,v ..." within 0 to 1, such as "{self.like}"') from None
+            raise InputError(
+                f'{text!r} is not "u,v u,v ..." within 0 to 1, such as "{self.like}"'
+            ) from None
         return places
 
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
-        return sample(seed, 0, replace(rules, objects=(len(condition_set),) * 2), places=condition_set)
+        return sample(
+            seed, 0, replace(rules, objects=(len(condition_set),) * 2), places=condition_set
+        )
 
 
 class Names(SumOfParts):
@@ -226,8 +261,12 @@ class Names(SumOfParts):
     def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
         unknown = [name for name in condition_set if name not in self.names]
         if unknown:
-            raise InputError(f"there is no {self.noun} {unknown[0]!r}; the {self.noun}s are {', '.join(self.names)}")
-        return one_hot(np.array([self.names.index(name) for name in condition_set], int), self.features)
+            raise InputError(
+                f"there is no {self.noun} {unknown[0]!r}; the {self.noun}s are {', '.join(self.names)}"
+            )
+        return one_hot(
+            np.array([self.names.index(name) for name in condition_set], int), self.features
+        )
 
     def condition(self, value: Any, where: str) -> str:
         return word(value, where)
@@ -243,7 +282,9 @@ class Names(SumOfParts):
 
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
         scene = sample(seed, 0, replace(rules, objects=(len(condition_set),) * 2))
-        dressed = (self.dress(o, name) for o, name in zip(scene.objects, condition_set, strict=True))
+        dressed = (
+            self.dress(o, name) for o, name in zip(scene.objects, condition_set, strict=True)
+        )
         return replace(scene, objects=tuple(dressed))
 
     @abstractmethod
@@ -253,7 +294,9 @@ class Names(SumOfParts):
 
 @dataclass(frozen=True)
 class LocationGrid(Locations):
-    """Counts of object centres in the cells of a grid over the image, row by row (section E.1); 16 in the paper."""
+    """Counts of object centres in the cells of a grid over the image, row by row (section E.1); 16
+    in the paper.
+    """
 
     grid_size: int = 16
 
@@ -281,13 +324,17 @@ class LocationGrid(Locations):
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The centre of each part's cell."""
         cell = parts.argmax(1)
-        return (torch.stack([cell % self.grid_size, cell // self.grid_size], 1) + 0.5) / self.grid_size
+        return (
+            torch.stack([cell % self.grid_size, cell // self.grid_size], 1) + 0.5
+        ) / self.grid_size
 
 
 def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray, "places features"]:
-    """cos(pi f u) cos(pi g v) for f, g = 0 .. count - 1, scaled to unit norm; f = g = 0 says that there is a place.
+    """cos(pi f u) cos(pi g v) for f, g = 0 .. count - 1, scaled to unit norm; f = g = 0 says that
+    there is a place.
 
-    Products, because a sum of waves of u and of v forgets, of two places, which u belongs to which v.
+    Products, because a sum of waves of u and of v forgets, of two places, which u belongs to which
+    v.
     """
     u, v = np.cos(np.pi * where[:, :, None] * np.arange(count)).transpose(1, 0, 2)
     products = (u[:, :, None] * v[:, None, :]).reshape(len(where), count**2)
@@ -298,9 +345,9 @@ def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray,
 class LocationList(Locations):
     """Slots that hold the waves of a place each, the empty ones zero (version 3, experiment 3).
 
-    The paper does not say which slots it fills: `scattered` puts each location in a random slot, so that training sees
-    them all, `packed` fills them from the first on. A network may have a map of its own for each slot, or one that all
-    slots share (`shared`): what was a list is then a set.
+    The paper does not say which slots it fills: `scattered` puts each location in a random slot, so
+    that training sees them all, `packed` fills them from the first on. A network may have a map of
+    its own for each slot, or one that all slots share (`shared`): what was a list is then a set.
     """
 
     slots: int = len(PAPER_LOCATIONS)
@@ -316,12 +363,18 @@ class LocationList(Locations):
         where = checked(condition_set)
         if len(where) > self.slots:
             raise InputError(f"{len(where)} locations do not fit in a list of {self.slots} slots")
-        slot = shuffled(self.slots, key(seed, 0, SLOTS)) if self.order == "scattered" else list(range(self.slots))
+        slot = (
+            shuffled(self.slots, key(seed, 0, SLOTS))
+            if self.order == "scattered"
+            else list(range(self.slots))
+        )
         parts = np.zeros((len(where), self.slots, self.count**2), np.float32)
         parts[range(len(where)), slot[: len(where)]] = waves(where, self.count)
         return parts.reshape(-1, self.features)
 
-    def entries(self, cond: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch slots waves"]:
+    def entries(
+        self, cond: Float[Tensor, "*batch features"]
+    ) -> Float[Tensor, "*batch slots waves"]:
         return cond.unflatten(-1, (self.slots, -1))
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
@@ -333,7 +386,9 @@ class LocationList(Locations):
         return self.place(self.entries(parts).sum(1))
 
     def place(self, entry: Float[Tensor, "*batch waves"]) -> Float[Tensor, "*batch 2"]:
-        """The (u, v) whose waves an entry holds, read from the slowest ones; (0.5, 0.5) of an empty slot."""
+        """The (u, v) whose waves an entry holds, read from the slowest ones; (0.5, 0.5) of an empty
+        slot.
+        """
         present = entry[..., 0].clamp(min=1e-12)
         slow = torch.stack([entry[..., self.count], entry[..., 1]], -1) / present[..., None]
         return slow.clamp(-1, 1).arccos() / math.pi
@@ -428,15 +483,17 @@ def outside(name: str) -> None:
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"there is no conditioner {name!r}, which is read as package.module:Class ({error})") from None
+        raise InputError(
+            f"there is no conditioner {name!r}, which is read as package.module:Class ({error})"
+        ) from None
     if not (isinstance(found, type) and issubclass(found, SumOfParts)):
-        raise InputError(f"{name} is no conditioner: not a subclass of composcope.scenes.condition.SumOfParts")
+        raise InputError(
+            f"{name} is no conditioner: not a subclass of composcope.scenes.condition.SumOfParts"
+        )
     CONDITIONERS[name] = found.made
 
 
-def conditioner_named(
-    name: str, grid_size: int, words: tuple[str, ...] = ()
-) -> SumOfParts | None:
+def conditioner_named(name: str, grid_size: int, words: tuple[str, ...] = ()) -> SumOfParts | None:
     """A conditioner by its name; None when nothing is asked. `words` are those of a vocabulary."""
     if name == "none":
         return None

@@ -73,8 +73,8 @@ def export(job: Job, out: str | Path) -> None:
         job.seed, 0, replace(job.rules, objects=(most, most))
     )  # impossible rules are said before a file is made
     with locked(out), progress.bar() as bar:
+        clear(out)  # also of job.json itself, which a killed process may not have finished
         claim(job, out)
-        clear(out)
         task = bar.add_task("scenes", total=job.num)
         WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
 

@@ -1,9 +1,10 @@
-"""Rays against the three shapes: hits, normals, and how far a ray passes from a shape (for soft shadows).
+"""Rays against the three shapes: hits, normals, and how far a ray passes from a shape (for soft
+shadows).
 
-Every shape is convex, of unit size in its own frame (half height 1), turned about z, scaled by its radius and set on
-the ground. Its distance function is the one of a flat core with a rounded rim:
+Every shape is convex, of unit size in its own frame (half height 1), turned about z, scaled by its
+radius and set on the ground. Its distance function is the one of a flat core with a rounded rim:
 
-    d(p) = |max(|p| - flat, 0)| - rim        (for cubes with the norm of fourth powers, which cuts less off the corners)
+    d(p) = |max(|p| - flat, 0)| - rim    (for cubes with the norm of fourth powers, which cuts less off the corners)
 
 A packed object is a row of float64: shape (index in SHAPES), radius, x, y, cosine and sine of the
 rotation (the recorded number taken as radians), metal (0 or 1), r, g, b (linear).
@@ -17,8 +18,10 @@ from composcope.scenes.compiled import compiled
 from composcope.scenes.scene import HALF_HEIGHT
 
 CUBE, SPHERE, CYLINDER = 0.0, 1.0, 2.0  # indices in SHAPES
-CUBE_FLAT = 0.70  # a cube's rims begin here; of fourth power, they leave its faces flat to 0.001 within 0.768
-CAP_FLAT, SIDE_FLAT = 0.921, 0.900  # a cylinder's top is flat within this radius, its side straight within this height
+# a cube's rims begin here; of fourth power, they leave its faces flat to 0.001 within 0.768
+CUBE_FLAT = 0.70
+# a cylinder's top is flat within this radius, its side straight within this height
+CAP_FLAT, SIDE_FLAT = 0.921, 0.900
 BOUND = (1.733, 1.0, 1.415)  # radius of a sphere around each unit shape
 MIDDLE = (1.2, 1.0, 1.15)  # ... and of the sphere that stands for it in mirrored shadows
 GOLDEN = 0.6180339887498949
@@ -51,7 +54,9 @@ def distance(shape, x, y, z):
 
 @compiled
 def enter(shape, ox, oy, oz, dx, dy, dz):
-    """Where the ray o + t d enters and leaves the unit shape with sharp edges (not the sphere): (near, far)."""
+    """Where the ray o + t d enters and leaves the unit shape with sharp edges (not the sphere):
+    (near, far).
+    """
     near, far = (-1 - oz) / dz, (1 - oz) / dz
     near, far = min(near, far), max(near, far)
     if shape == CUBE:
@@ -66,7 +71,9 @@ def enter(shape, ox, oy, oz, dx, dy, dz):
 
 @compiled
 def hit_unit(shape, sharp, ox, oy, oz, dx, dy, dz):
-    """The first t > 0 at which o + t d meets the unit shape (`sharp`: without its rims) from outside, or FAR."""
+    """The first t > 0 at which o + t d meets the unit shape (`sharp`: without its rims) from
+    outside, or FAR.
+    """
     if shape == SPHERE:
         a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
         delta = b * b - a * (ox * ox + oy * oy + oz * oz - 1)
@@ -118,10 +125,12 @@ def normal(row, x, y, z):
 
 @compiled
 def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
-    """How far the ray (d of length 1) passes from the object, negative through it; t is its point nearest the centre.
+    """How far the ray (d of length 1) passes from the object, negative through it; t is its point
+    nearest the centre.
 
-    Distance along a ray is convex for a convex shape, so a golden-section search finds its least value. A ray that
-    passes within less than `margin` of neither silhouette, and every ray if `rough`, is judged by a sphere alone.
+    Distance along a ray is convex for a convex shape, so a golden-section search finds its least
+    value. A ray that passes within less than `margin` of neither silhouette, and every ray if
+    `rough`, is judged by a sphere alone.
     """
     cx, cy, cz = row[2] - ox, row[3] - oy, row[1] - oz
     gap = math.sqrt((t * dx - cx) ** 2 + (t * dy - cy) ** 2 + (t * dz - cz) ** 2)
@@ -151,7 +160,9 @@ def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
 
 @compiled
 def axes(camera, half_width):
-    """Rows: right, up, forward of the camera, the first two scaled to half of a view of this half width."""
+    """Rows: right, up, forward of the camera, the first two scaled to half of a view of this half
+    width.
+    """
     x, y, z = camera
     flat, length = math.sqrt(x * x + y * y), math.sqrt(x * x + y * y + z * z)
     right = (-y / flat, x / flat, 0.0)
@@ -165,7 +176,9 @@ def axes(camera, half_width):
 
 @compiled
 def ray(frame, a, b):
-    """The direction in which the point (a, b) in [-1, 1]^2 of the view is seen: forward + a right + b up."""
+    """The direction in which the point (a, b) in [-1, 1]^2 of the view is seen: forward + a right +
+    b up.
+    """
     dx = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0]
     dy = frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
     dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
@@ -174,7 +187,9 @@ def ray(frame, a, b):
 
 @compiled
 def on_view(frame, x, y, z, depth):
-    """(a, b) of a point relative to the camera, `ray` inverted: its axes are as long as half the view."""
+    """(a, b) of a point relative to the camera, `ray` inverted: its axes are as long as half the
+    view.
+    """
     wide = frame[0, 0] ** 2 + frame[0, 1] ** 2 + frame[0, 2] ** 2
     high = frame[1, 0] ** 2 + frame[1, 1] ** 2 + frame[1, 2] ** 2
     a = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / (depth * wide)
@@ -184,7 +199,9 @@ def on_view(frame, x, y, z, depth):
 
 @compiled
 def widen(box, frame, x, y, z, width, height):
-    """Make a box (first and last column and row, half open) hold a point's pixel; points behind the camera: all."""
+    """Make a box (first and last column and row, half open) hold a point's pixel; points behind the
+    camera: all.
+    """
     depth = frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z
     if depth < 0.1:
         box[0], box[1], box[2], box[3] = 0, width, 0, height
@@ -199,7 +216,9 @@ def widen(box, frame, x, y, z, width, height):
 
 @compiled
 def corner(row, camera, k):
-    """Corner k of 8 of a box around an object, relative to the camera; a round shape's box faces the camera."""
+    """Corner k of 8 of a box around an object, relative to the camera; a round shape's box faces
+    the camera.
+    """
     c, s = (row[4], row[5]) if row[0] == CUBE else (camera[1], -camera[0])
     scale = row[1] / math.sqrt(c * c + s * s)
     a = (2 * (k & 1) - 1) * scale
@@ -210,7 +229,9 @@ def corner(row, camera, k):
 
 @compiled
 def boxes(objects, camera, frame, width, height):
-    """Per object the pixels it may touch: the screen box of the corners of its own box in the world."""
+    """Per object the pixels it may touch: the screen box of the corners of its own box in the
+    world.
+    """
     out = np.empty((len(objects), 4), np.int64)
     for i in range(len(objects)):
         box = out[i]
@@ -235,9 +256,11 @@ def inside(row, camera, frame):
 
 @compiled
 def visible(objects, i, box, camera, frame, width, height, enough):
-    """How many pixels' centres show object i, counted from the middle row outwards and no further than `enough`.
+    """How many pixels' centres show object i, counted from the middle row outwards and no further
+    than `enough`.
 
-    The shapes are taken without their rounded rims, as the counts recorded with the reference renders are.
+    The shapes are taken without their rounded rims, as the counts recorded with the reference
+    renders are.
     """
     left, right, top, bottom = box[i]
     shown, middle = 0, (top + bottom) // 2
@@ -251,7 +274,9 @@ def visible(objects, i, box, camera, frame, width, height, enough):
                 for j in range(len(objects)):
                     near = box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
                     if seen and j != i and near:
-                        seen = hit(objects[j], True, camera[0], camera[1], camera[2], dx, dy, dz) >= t
+                        seen = (
+                            hit(objects[j], True, camera[0], camera[1], camera[2], dx, dy, dz) >= t
+                        )
                 shown += seen
     return shown
 

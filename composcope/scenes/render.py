@@ -1,8 +1,10 @@
 """Images of CLEVR scenes by ray casting: primary rays, shadows, one mirrored bounce.
 
-    pixel = sRGB(mean over its samples of L(camera, ray)),  ray = forward + a * right + b * up,  (a, b) in [-1, 1]^2 of the view
+    pixel = sRGB(mean over its samples of L(camera, ray)),  ray = forward + a * right + b * up,  (a,
+    b) in [-1, 1]^2 of the view
 
-Images are independent and each is computed in one fixed order, so bytes do not depend on the batch or on the threads.
+Images are independent and each is computed in one fixed order, so bytes do not depend on the batch
+or on the threads.
 """
 
 import math
@@ -15,9 +17,30 @@ from numba import prange
 
 from composcope.errors import InputError
 from composcope.scenes.compiled import compiled, parallel
-from composcope.scenes.geometry import CUBE, FAR, axes, boxes, count_visible, hit, normal, ray, widen
+from composcope.scenes.geometry import (
+    CUBE,
+    FAR,
+    axes,
+    boxes,
+    count_visible,
+    hit,
+    normal,
+    ray,
+    widen,
+)
 from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, VIEWS, Scene
-from composcope.scenes.shading import ALBEDO, COLOR, LIGHTS, beam, bleed, cover, ground, lights_of, metal, rubber
+from composcope.scenes.shading import (
+    ALBEDO,
+    COLOR,
+    LIGHTS,
+    beam,
+    bleed,
+    cover,
+    ground,
+    lights_of,
+    metal,
+    rubber,
+)
 
 COLUMNS = 10  # of a packed object, see scenes/geometry.py
 SAMPLES = 128  # an object's pixels are sampled as finely as an image of about this many columns
@@ -26,13 +49,26 @@ _bytes = np.arange(4096) / 4095
 SRGB = np.where(_bytes <= 0.0031308, 12.92 * _bytes, 1.055 * _bytes ** (1 / 2.4) - 0.055) * 255
 
 
-def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of all objects one after the other, where each scene's begin, cameras [n, 3], half widths, lamps [n, 3, 3]."""
+def pack(
+    scenes: Sequence[Scene],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of all objects one after the other, where each scene's begin, cameras [n, 3], half
+    widths, lamps [n, 3, 3].
+    """
     rows, starts = [], [0]
     for scene in scenes:
         for o in scene.objects:
-            kind = (float(SHAPES.index(o.shape)), o.radius, o.x, o.y, math.cos(o.rotation), math.sin(o.rotation))
-            rows.append((*kind, float(MATERIALS.index(o.material)), *(c / 255 for c in COLORS[o.color])))
+            kind = (
+                float(SHAPES.index(o.shape)),
+                o.radius,
+                o.x,
+                o.y,
+                math.cos(o.rotation),
+                math.sin(o.rotation),
+            )
+            rows.append(
+                (*kind, float(MATERIALS.index(o.material)), *(c / 255 for c in COLORS[o.color]))
+            )
         starts.append(len(rows))
     cameras = np.array([s.camera for s in scenes], float).reshape(-1, 3)
     lamps = np.array([(s.key, s.fill, s.back) for s in scenes], float).reshape(-1, 3, 3)
@@ -47,21 +83,31 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
     """(width, height), both at least 1."""
     width, height = size if isinstance(size, tuple) else (int(size), int(size))
     if min(width, height) < 1 or width * height > MOST_PIXELS:
-        raise InputError(f"an image of {width}x{height} pixels: give sizes of at least 1, and no more than 2^26 pixels")
+        raise InputError(
+            f"an image of {width}x{height} pixels: give sizes of at least 1, and no more than 2^26 pixels"
+        )
     return width, height
 
 
-def render(scenes: Sequence[Scene], size: int | tuple[int, int] = 128) -> UInt8[np.ndarray, "n h w 3"]:
-    """Images of the scenes; `size` is the side of a square or (width, height), which the view is squeezed to."""
+def render(
+    scenes: Sequence[Scene], size: int | tuple[int, int] = 128
+) -> UInt8[np.ndarray, "n h w 3"]:
+    """Images of the scenes; `size` is the side of a square or (width, height), which the view is
+    squeezed to.
+    """
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
     width, height = shape_of(size)
     out = np.empty((len(scenes), height, width, 3), np.uint8)
-    _render(*pack(scenes), *(2 * max(1, round(SAMPLES / side / 2)) for side in (width, height)), out)
+    _render(
+        *pack(scenes), *(2 * max(1, round(SAMPLES / side / 2)) for side in (width, height)), out
+    )
     return out
 
 
-def visible_pixels(scenes: Sequence[Scene], size: tuple[int, int] = (320, 240)) -> list[Int[np.ndarray, "objects"]]:
+def visible_pixels(
+    scenes: Sequence[Scene], size: tuple[int, int] = (320, 240)
+) -> list[Int[np.ndarray, "objects"]]:
     """Per scene, how many pixels show each object: what the official 200-pixel rule counts."""
     objects, starts, cameras, halves, _ = pack(scenes)
     spans = [objects[a:b] for a, b in pairwise(starts)]
@@ -72,9 +118,14 @@ def visible_pixels(scenes: Sequence[Scene], size: tuple[int, int] = (320, 240)) 
 def layers(
     scenes: Sequence[Scene], size: int | tuple[int, int] = 128
 ) -> tuple[Int[np.ndarray, "n h w"], Float[np.ndarray, "n h w"]]:
-    """Which object each pixel's centre shows (-1 for the ground), and its depth along the viewing direction."""
+    """Which object each pixel's centre shows (-1 for the ground), and its depth along the viewing
+    direction.
+    """
     width, height = shape_of(size)
-    index, depth = np.empty((len(scenes), height, width), np.int64), np.empty((len(scenes), height, width))
+    index, depth = (
+        np.empty((len(scenes), height, width), np.int64),
+        np.empty((len(scenes), height, width)),
+    )
     objects, starts, cameras, halves, _ = pack(scenes)
     _layers(objects, starts, cameras, halves, index, depth)
     return index, depth
@@ -102,7 +153,9 @@ def encode(value):
 
 @compiled
 def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
-    """Per object and lamp the pixels of ground its shadow may touch, penumbra and a pixel's width included."""
+    """Per object and lamp the pixels of ground its shadow may touch, penumbra and a pixel's width
+    included.
+    """
     out = np.empty((len(objects), LIGHTS, 4), np.int64)
     for i in range(len(objects)):
         row = objects[i]
@@ -113,7 +166,9 @@ def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
             half = row[1] + spread * 2 * row[1] / dz + pixel
             for corner in range(8):
                 x = row[2] + (2 * (corner & 1) - 1) * (half * 1.415 if row[0] == CUBE else half)
-                y = row[3] + (2 * (corner >> 1 & 1) - 1) * (half * 1.415 if row[0] == CUBE else half)
+                y = row[3] + (2 * (corner >> 1 & 1) - 1) * (
+                    half * 1.415 if row[0] == CUBE else half
+                )
                 z = row[1] + (2 * (corner >> 2) - 1) * half
                 if k < 3:  # along the line from the lamp through the corner, down to the ground
                     dx, dy, dz = light[0] - x, light[1] - y, max(light[2] - z, 0.05)
@@ -124,7 +179,9 @@ def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
 
 @compiled
 def bare_row(lights, camera, frame, row, height, points, out):
-    """The bare ground in a row of pixels: where its centres look into points [2, w], radiance into out [3, w]."""
+    """The bare ground in a row of pixels: where its centres look into points [2, w], radiance into
+    out [3, w].
+    """
     width, v = points.shape[1], 1 - (2 * row + 1) / height
     for col in range(width):
         u = (2 * col + 1) / width - 1
@@ -137,7 +194,9 @@ def bare_row(lights, camera, frame, row, height, points, out):
 
 @compiled
 def darken(objects, lights, shadows, row, col, pixel, x, y):
-    """What the objects take from the ground at (x, y) by their shadows, less what they throw back on it: r, g, b."""
+    """What the objects take from the ground at (x, y) by their shadows, less what they throw back
+    on it: r, g, b.
+    """
     r = g = b = 0.0
     for k in range(LIGHTS):
         hidden, power = 0.0, 0.0
@@ -147,7 +206,9 @@ def darken(objects, lights, shadows, row, col, pixel, x, y):
             if box[0] <= col < box[1] and box[2] <= row < box[3]:
                 if reach == 0:
                     dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, 0.0)
-                hidden += (1 - hidden) * cover(objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach)
+                hidden += (1 - hidden) * cover(
+                    objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach
+                )
         power *= hidden * ALBEDO * dz
         r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
     for i in range(len(objects)):
@@ -170,15 +231,18 @@ def surface(objects, lights, who, stray, pixel, camera, x, y, z):
 
 @compiled
 def image(objects, camera, half_width, lamps, across, down, out):
-    """One image. Bare ground takes one sample a pixel; where an object may be, across x down rays see which one.
+    """One image. Bare ground takes one sample a pixel; where an object may be, across x down rays
+    see which one.
 
-    Their hits are shaded once for each 2x2 of them that shows the same object, metal (whose highlights are small) each.
+    Their hits are shaded once for each 2x2 of them that shows the same object, metal (whose
+    highlights are small) each.
     """
     height, width = out.shape[:2]
     frame, lights = axes(camera, half_width), lights_of(lamps)
     ox, oy, oz = camera
     far = math.sqrt(ox * ox + oy * oy + oz * oz)
-    pixel = far * half_width / width  # half a pixel's width at the origin, by which shadows are softened
+    # half a pixel's width at the origin, by which shadows are softened
+    pixel = far * half_width / width
     box = boxes(objects, camera, frame, width, height)
     shadows = shadow_boxes(objects, lights, camera, frame, pixel, width, height)
     whos, points = np.empty(4, np.int64), np.empty((4, 3))
@@ -194,7 +258,10 @@ def image(objects, camera, half_width, lamps, across, down, out):
             for block in range(across * down // 4 if near else 0):
                 for k in range(4):
                     u = 2 * (col + (block % (across // 2) * 2 + (k & 1) + 0.5) / across) / width - 1
-                    v = 1 - 2 * (row + (block // (across // 2) * 2 + (k >> 1) + 0.5) / down) / height
+                    v = (
+                        1
+                        - 2 * (row + (block // (across // 2) * 2 + (k >> 1) + 0.5) / down) / height
+                    )
                     dx, dy, dz = ray(frame, u, v)
                     who, t = first(objects, box, row, col, ox, oy, oz, dx, dy, dz)
                     whos[k] = who
@@ -210,11 +277,18 @@ def image(objects, camera, half_width, lamps, across, down, out):
                     if objects[who, 6] == 0 or across > 2:
                         for j in range(k + 1, 4):
                             if whos[j] == who:
-                                x, y, z, same = x + points[j, 0], y + points[j, 1], z + points[j, 2], same + 1
+                                x, y, z, same = (
+                                    x + points[j, 0],
+                                    y + points[j, 1],
+                                    z + points[j, 2],
+                                    same + 1,
+                                )
                                 whos[j] = -1
                         x, y, z = x / same, y / same, z / same
                     stray = k if across == 2 else block
-                    lr, lg, lb = surface(objects, lights, who, stray, pixel * 2 / across, camera, x, y, z)
+                    lr, lg, lb = surface(
+                        objects, lights, who, stray, pixel * 2 / across, camera, x, y, z
+                    )
                     r, g, b = r + same * lr, g + same * lg, b + same * lb
             share = 1.0
             if near:
@@ -234,7 +308,15 @@ def image(objects, camera, half_width, lamps, across, down, out):
 @parallel
 def _render(objects, starts, cameras, halves, lamps, across, down, out):
     for i in prange(len(out)):
-        image(objects[starts[i] : starts[i + 1]], cameras[i], halves[i], lamps[i], across, down, out[i])
+        image(
+            objects[starts[i] : starts[i + 1]],
+            cameras[i],
+            halves[i],
+            lamps[i],
+            across,
+            down,
+            out[i],
+        )
 
 
 @parallel

@@ -1,4 +1,5 @@
-"""How scenes are drawn: the placement rules of the official generator, as a function of (seed, index).
+"""How scenes are drawn: the placement rules of the official generator, as a function of (seed,
+index).
 
 |p_i - p_j| - r_i - r_j >= min_distance,   |(p_i - p_j) . d| not in (0, margin),   pixels shown by i >= min_pixels
 
@@ -15,19 +16,33 @@ from composcope.errors import InputError
 from composcope.scenes.chance import MASK, SCENE, stream, uniform
 from composcope.scenes.compiled import compiled
 from composcope.scenes.geometry import SPHERE, axes, boxes, inside, ray, visible
-from composcope.scenes.scene import CAMERA, COLORS, LAMPS, MATERIALS, SHAPES, SIZES, VIEWS, Object, Scene
+from composcope.scenes.scene import (
+    CAMERA,
+    COLORS,
+    LAMPS,
+    MATERIALS,
+    SHAPES,
+    SIZES,
+    VIEWS,
+    Object,
+    Scene,
+)
 
-PIXELS = {"full": (320, 240), "square": (240, 240)}  # the image of each view in which min_pixels counts
+# the image of each view in which min_pixels counts
+PIXELS = {"full": (320, 240), "square": (240, 240)}
 MOST = 100  # objects a scene may be asked to have
 REACH = 7.0  # given places must lie on the flat of the ground, this near to the origin
-ATTEMPTS = 30000  # whole scenes that are tried before the rules are said to be impossible: about a second
+# whole scenes that are tried before the rules are said to be impossible: about a second
+ATTEMPTS = 30000
 LOOK = 10  # attempts that looking for hidden objects counts for
 FITS, CROWDED, NO_GROUND = 0, 1, 2  # what became of a scene
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What scenes may look like; the defaults are the official generator's, but for the number of objects."""
+    """What scenes may look like; the defaults are the official generator's, but for the number of
+    objects.
+    """
 
     objects: tuple[int, int] = (1, 3)  # fewest and most, each number as likely
     shapes: tuple[str, ...] = SHAPES
@@ -45,7 +60,9 @@ class Rules:
 
     def __post_init__(self) -> None:
         if np.shape(self.objects) != (2,):
-            raise InputError(f"objects are a range, fewest and most, such as (1, 3), not {self.objects!r}")
+            raise InputError(
+                f"objects are a range, fewest and most, such as (1, 3), not {self.objects!r}"
+            )
         low, high = self.objects
         if not 0 <= low <= high <= MOST:
             raise InputError(f"objects are a range within 0-{MOST}, not {low}-{high}")
@@ -53,18 +70,24 @@ class Rules:
         for name, allowed in known.items():
             wrong = [value for value in getattr(self, name) if value not in allowed]
             if wrong or not getattr(self, name):
-                raise InputError(f"{name} are some of {', '.join(allowed)}, not {wrong[0] if wrong else 'none'}")
+                raise InputError(
+                    f"{name} are some of {', '.join(allowed)}, not {wrong[0] if wrong else 'none'}"
+                )
         if self.view not in VIEWS:
             raise InputError(f"there is no view {self.view!r}; the views are {', '.join(VIEWS)}")
         for field in fields(self)[5:-1]:
             if not 0 <= getattr(self, field.name) < math.inf:
-                raise InputError(f"{field.name} is a number from 0 on, not {getattr(self, field.name)}")
+                raise InputError(
+                    f"{field.name} is a number from 0 on, not {getattr(self, field.name)}"
+                )
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Scenes as arrays. `rows` are the renderer's (see geometry); `looks` are shape, size, material and colour, as
-    indices in their tables, and the rotation; `rig` is the camera and the key, fill and back lamp."""
+    """Scenes as arrays. `rows` are the renderer's (see geometry); `looks` are shape, size, material
+    and colour, as indices in their tables, and the rotation; `rig` is the camera and the key, fill
+    and back lamp.
+    """
 
     counts: np.ndarray  # int64 [scene]
     rows: np.ndarray  # float64 [scene, most, 10]
@@ -75,22 +98,33 @@ class Drawn:
     def scene(self, i: int) -> Scene:
         objects = zip(self.looks[i, : self.counts[i]].tolist(), self.rows[i].tolist(), strict=False)
         camera, key, fill, back = (tuple(position) for position in self.rig[i].tolist())
-        return Scene(tuple(named(look, row[2], row[3]) for look, row in objects), camera, key, fill, back, self.view)
+        return Scene(
+            tuple(named(look, row[2], row[3]) for look, row in objects),
+            camera,
+            key,
+            fill,
+            back,
+            self.view,
+        )
 
 
 def named(look: list[float], x: float, y: float) -> Object:
     shape, size, material, color = (int(index) for index in look[:4])
-    return Object(SHAPES[shape], tuple(SIZES)[size], MATERIALS[material], tuple(COLORS)[color], x, y, look[4])
+    return Object(
+        SHAPES[shape], tuple(SIZES)[size], MATERIALS[material], tuple(COLORS)[color], x, y, look[4]
+    )
 
 
 Places = Sequence[tuple[float, float]]
 
 
 def sample(seed: int, index: int, rules: Rules, places: Places | None = None) -> Scene:
-    """Scene `index` of `seed`, whatever else is drawn; `places` puts one object's centre at each (u, v).
+    """Scene `index` of `seed`, whatever else is drawn; `places` puts one object's centre at each
+    (u, v).
 
-    Given places are exempt from the margins and from `spread`. Sizes and shapes are drawn until all else is met;
-    where that never happens, until no two objects overlap; where even that is impossible, InputError.
+    Given places are exempt from the margins and from `spread`. Sizes and shapes are drawn until all
+    else is met; where that never happens, until no two objects overlap; where even that is
+    impossible, InputError.
     """
     return draw(seed, index, 1, rules, places).scene(0)
 
@@ -112,7 +146,18 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None 
     )
     first = np.uint64(int(seed) & MASK), np.uint64(int(start) & MASK)
     numbers = (*rules.objects, rules.tries, rules.min_pixels, places is not None)
-    bounds = (*map(float, (rules.camera_jitter, rules.lamp_jitter, rules.spread, rules.min_distance, rules.margin)),)
+    bounds = (
+        *map(
+            float,
+            (
+                rules.camera_jitter,
+                rules.lamp_jitter,
+                rules.spread,
+                rules.min_distance,
+                rules.margin,
+            ),
+        ),
+    )
     view = VIEWS[rules.view], *PIXELS[rules.view], rules.view == "square"
     arrays = drawn.counts, drawn.rows, drawn.looks, drawn.rig
     failed, why = fill(*first, numbers, bounds, view, choices(rules), where, *arrays)
@@ -123,17 +168,28 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None 
 
 def impossible(why: int, index: int, count: int, rules: Rules, places: Places | None) -> str:
     if why == NO_GROUND:
-        return f"no object can stand at the place {tuple(places[count])}: it is not on the flat ground"  # type: ignore[index]
+        return (
+            f"no object can stand at the place {tuple(places[count])}: it is not on the flat ground"  # type: ignore[index]
+        )
     if places is not None:
         return f"no {len(places)} objects at the given places are free of overlap in scene {index}: they are too close"
-    asked = f"distance {rules.min_distance}, margin {rules.margin}, {rules.min_pixels} visible pixels"
+    asked = (
+        f"distance {rules.min_distance}, margin {rules.margin}, {rules.min_pixels} visible pixels"
+    )
     return f"no scene of {count} objects was found to meet the rules ({asked}): ask for fewer or loosen them"
 
 
 def choices(rules: Rules) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The shapes, sizes, materials and colours to choose from, as indices in their tables."""
-    pairs = (rules.shapes, SHAPES), (rules.sizes, SIZES), (rules.materials, MATERIALS), (rules.colors, COLORS)
-    shapes, sizes, materials, colors = (np.array([list(table).index(name) for name in some]) for some, table in pairs)
+    pairs = (
+        (rules.shapes, SHAPES),
+        (rules.sizes, SIZES),
+        (rules.materials, MATERIALS),
+        (rules.colors, COLORS),
+    )
+    shapes, sizes, materials, colors = (
+        np.array([list(table).index(name) for name in some]) for some, table in pairs
+    )
     return shapes, sizes, materials, colors
 
 
@@ -163,7 +219,11 @@ def fill(seed, start, numbers, bounds, view, choice, places, counts, rows, looks
                 key, n, counts[i], tries, limits, view, choice, places, rows[i], looks[i], rig[i, 0]
             )
             attempt += LOOK if why == FITS else 1
-            if why == FITS and not relaxed and hidden(rows[i, : counts[i]], rig[i, 0], view, min_pixels):
+            if (
+                why == FITS
+                and not relaxed
+                and hidden(rows[i, : counts[i]], rig[i, 0], view, min_pixels)
+            ):
                 why = CROWDED
             if why == NO_GROUND:
                 counts[i] = failed
@@ -176,7 +236,9 @@ def fill(seed, start, numbers, bounds, view, choice, places, counts, rows, looks
 
 @compiled
 def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, camera):
-    """One attempt at the objects of a scene: the next random number, what became of it, and at which object."""
+    """One attempt at the objects of a scene: the next random number, what became of it, and at
+    which object.
+    """
     shapes, sizes, materials, colors = choice
     spread, min_distance, margin = limits
     half_width, _, _, bounded = view
@@ -194,7 +256,10 @@ def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, c
                 if not x * x + y * y < REACH * REACH:
                     return n, NO_GROUND, i
             else:
-                x, y = spread * (2 * uniform(key, n + 2) - 1), spread * (2 * uniform(key, n + 3) - 1)
+                x, y = (
+                    spread * (2 * uniform(key, n + 2) - 1),
+                    spread * (2 * uniform(key, n + 3) - 1),
+                )
             n += 4
             ball[1], ball[2], ball[3] = RADII[size], x, y
             seen = len(places) > 0 or not bounded or inside(ball, camera, frame)
@@ -207,21 +272,37 @@ def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, c
         color = colors[int(uniform(key, n + 1) * len(colors))]
         turn = 360 * uniform(key, n + 2)
         rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3] = shape, RADII[size] * SHRINK[shape], x, y
-        rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7:10] = math.cos(turn), math.sin(turn), material, RGB[color]
-        looks[i, 0], looks[i, 1], looks[i, 2], looks[i, 3], looks[i, 4] = shape, size, material, color, turn
+        rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7:10] = (
+            math.cos(turn),
+            math.sin(turn),
+            material,
+            RGB[color],
+        )
+        looks[i, 0], looks[i, 1], looks[i, 2], looks[i, 3], looks[i, 4] = (
+            shape,
+            size,
+            material,
+            color,
+            turn,
+        )
         n += 3
     return n, FITS, count
 
 
 @compiled
 def free(rows, x, y, radius, ahead, min_distance, margin):
-    """Whether an object may stand at (x, y). As in the official generator a new cube counts with its uncut size."""
+    """Whether an object may stand at (x, y). As in the official generator a new cube counts with
+    its uncut size.
+    """
     flat = math.sqrt(ahead[0] ** 2 + ahead[1] ** 2)
     for i in range(len(rows)):
         dx, dy = x - rows[i, 2], y - rows[i, 3]
         if math.sqrt(dx * dx + dy * dy) - radius - rows[i, 1] < min_distance:
             return False
-        behind, right = abs(dx * ahead[0] + dy * ahead[1]) / flat, abs(dx * ahead[1] - dy * ahead[0]) / flat
+        behind, right = (
+            abs(dx * ahead[0] + dy * ahead[1]) / flat,
+            abs(dx * ahead[1] - dy * ahead[0]) / flat,
+        )
         if 0 < behind < margin or 0 < right < margin:
             return False
     return True
@@ -233,7 +314,7 @@ def hidden(rows, camera, view, min_pixels):
     half_width, width, height, _ = view
     frame = axes(camera, half_width)
     box = boxes(rows, camera, frame, width, height)
-    for i in range(len(rows)):
+    for i in range(len(rows)):  # noqa: SIM110 (compiled)
         if visible(rows, i, box, camera, frame, width, height, min_pixels) < min_pixels:
             return True
     return False
@@ -241,7 +322,9 @@ def hidden(rows, camera, view, min_pixels):
 
 @compiled
 def ground(place, height, camera, frame):
-    """`project` inverted: the (x, y) of the point at this height that appears at (u, v); infinite above the horizon."""
+    """`project` inverted: the (x, y) of the point at this height that appears at (u, v); infinite
+    above the horizon.
+    """
     a, b = 2 * place[0] - 1, 1 - 2 * place[1]
     dx, dy, dz = ray(frame, a, b)
     if dz >= 0:

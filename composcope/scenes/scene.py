@@ -1,6 +1,8 @@
-"""A scene is a handful of objects on the ground, a camera and three lamps; `Scene.places` says where they appear.
+"""A scene is a handful of objects on the ground, a camera and three lamps; `Scene.places` says
+where they appear.
 
-(u, v) = pinhole(centre), fractions of the view's width and height, so a location does not depend on the image's size
+(u, v) = pinhole(centre), fractions of the view's width and height, so a location does not depend on
+the image's size
 """
 
 import math
@@ -13,7 +15,8 @@ from composcope.errors import InputError
 SHAPES = ("cube", "sphere", "cylinder")
 SIZES = {"large": 0.7, "small": 0.35}
 MATERIALS = ("rubber", "metal")
-# sRGB bytes of the official generator's properties.json, in the order of the paper's colour conditioner (section E.1).
+# sRGB bytes of the official generator's properties.json, in the order of the paper's colour
+# conditioner (section E.1).
 COLORS = {
     "blue": (42, 75, 215),
     "brown": (129, 74, 25),
@@ -25,17 +28,24 @@ COLORS = {
     "yellow": (255, 238, 51),
 }
 CAMERA = (7.4811, -6.5076, 5.3437)
-LAMPS = {"Key": (6.4467, -2.9052, 4.2584), "Fill": (-4.6711, -4.0136, 3.0112), "Back": (-1.1685, 2.6460, 5.8157)}
+LAMPS = {
+    "Key": (6.4467, -2.9052, 4.2584),
+    "Fill": (-4.6711, -4.0136, 3.0112),
+    "Back": (-1.1685, 2.6460, 5.8157),
+}
 HALF_WIDTH = 16 / 35  # tan of half the horizontal field of view: a 35 mm lens on a 32 mm sensor
 HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3
-# What of the official 4:3 frame an image shows: all of it, or its centre square. The number is the tan of half the
-# horizontal angle seen; all views have the same height. A square image of the full view is squeezed.
+# What of the official 4:3 frame an image shows: all of it, or its centre square. The number is the
+# tan of half the horizontal angle seen; all views have the same height. A square image of the full
+# view is squeezed.
 VIEWS = {"full": HALF_WIDTH, "square": HALF_HEIGHT}
 
 
 @dataclass(frozen=True)
 class Object:
-    """One object resting on the ground at (x, y); `rotation` is the recorded number (degrees, used as radians)."""
+    """One object resting on the ground at (x, y); `rotation` is the recorded number (degrees, used
+    as radians).
+    """
 
     shape: str
     size: str
@@ -47,13 +57,17 @@ class Object:
 
     @property
     def radius(self) -> float:
-        """Half the height, which is also the height of the centre; a cube's half side is size / sqrt(2)."""
+        """Half the height, which is also the height of the centre; a cube's half side is size /
+        sqrt(2).
+        """
         return SIZES[self.size] / math.sqrt(2) if self.shape == "cube" else SIZES[self.size]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Objects, the camera position (it looks at the origin, +z up), the lamp positions, and the view shown of it."""
+    """Objects, the camera position (it looks at the origin, +z up), the lamp positions, and the
+    view shown of it.
+    """
 
     objects: tuple[Object, ...] = ()
     camera: tuple[float, float, float] = CAMERA
@@ -75,7 +89,9 @@ class Scene:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a picture is known to show, from wherever it was taken: objects and the (u, v) of their centres."""
+    """What a picture is known to show, from wherever it was taken: objects and the (u, v) of their
+    centres.
+    """
 
     objects: tuple[Object, ...]
     places: tuple[tuple[float, float], ...]
@@ -92,6 +108,8 @@ def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
 def project(
     camera: tuple[float, float, float], point: tuple[float, float, float], view: str = "full"
 ) -> tuple[float, float, float]:
-    """(u, v, depth) of a point: fractions of the view, and the distance along the viewing direction."""
+    """(u, v, depth) of a point: fractions of the view, and the distance along the viewing
+    direction.
+    """
     right, up, depth = (camera_axes(camera) @ np.subtract(point, camera)).tolist()
     return 0.5 + right / depth / VIEWS[view] / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth

@@ -1,11 +1,13 @@
 """Light on the ground, on rubber and on metal, in linear RGB.
 
-An area lamp of power P gives P / pi cos(emission) cos(incidence) / distance^2, the sun is a wide disc, and what they do
-not reach directly is a bounce off the ground. A surface of albedo a with normal n then shows
+An area lamp of power P gives P / pi cos(emission) cos(incidence) / distance^2, the sun is a wide
+disc, and what they do not reach directly is a bounce off the ground. A surface of albedo a with
+normal n then shows
 
     L = a / pi * sum over lamps of E (n . l) seen + a * bounce
 
-The constants above the line are facts of the CLEVR scene file; the ones below were fitted to Blender's renders of it.
+The constants above the line are facts of the CLEVR scene file; the ones below were fitted to
+Blender's renders of it.
 """
 
 import math
@@ -26,7 +28,8 @@ from composcope.scenes.geometry import (
     normal,
 )
 
-POWER = np.array([78.54, 23.56, 39.27, 0.45])  # Key, Fill, Back in watts, the sun in watts a square metre
+# Key, Fill, Back in watts, the sun in watts a square metre
+POWER = np.array([78.54, 23.56, 39.27, 0.45])
 HALF = np.array([0.25, 0.25, 0.5])  # half the side of the square lamps
 COLOR = np.array([[1, 0.932, 0.817], [0.762, 0.818, 1], [1, 1, 1], [1, 1, 1]])
 SUN = (0.4145, -0.1946, 0.8890)  # unit direction to the sun
@@ -36,8 +39,9 @@ LIGHTS = 4  # three lamps and the sun
 # --- fitted to renders ---
 SUN_SPREAD = 0.15  # tangent of the sun's angular radius
 BEHIND = (-0.754, 0.656)  # the way the camera looks, along which the sheet rises
-# What the far, upcurving sheet and its own bounce add to a flat ground lit by the lamps: sum of BACKDROP[a][b] p^a q^b,
-# in perspective coordinates p = s / (s + 28), q = t / (s + 28) of the point s ahead and t to the right of the origin.
+# What the far, upcurving sheet and its own bounce add to a flat ground lit by the lamps: sum of
+# BACKDROP[a][b] p^a q^b, in perspective coordinates p = s / (s + 28), q = t / (s + 28) of the point
+# s ahead and t to the right of the origin.
 BACKDROP = (
     (0.0132, -0.01397, -0.03532, 0.17383, 0.58349),
     (0.04059, -0.07796, -0.34884, -0.27686),
@@ -63,7 +67,9 @@ VEIL = 0.002  # ... and everywhere
 
 @compiled
 def lights_of(lamps):
-    """Rows for Key, Fill, Back, sun: position (or direction), axis, power / pi^2 (or / pi), radius of the disc."""
+    """Rows for Key, Fill, Back, sun: position (or direction), axis, power / pi^2 (or / pi), radius
+    of the disc.
+    """
     out = np.empty((LIGHTS, 8))
     for k in range(3):
         length = math.sqrt(lamps[k, 0] ** 2 + lamps[k, 1] ** 2 + lamps[k, 2] ** 2)
@@ -76,18 +82,29 @@ def lights_of(lamps):
 
 @compiled
 def beam(light, far, x, y, z):
-    """Light at a point: direction to the lamp, irradiance / pi on a surface facing it, its angular radius, distance."""
+    """Light at a point: direction to the lamp, irradiance / pi on a surface facing it, its angular
+    radius, distance.
+    """
     if far:
         return light[0], light[1], light[2], light[6], light[7], FAR
     wx, wy, wz = light[0] - x, light[1] - y, light[2] - z
     near = 1 / math.sqrt(wx * wx + wy * wy + wz * wz)
     aim = (wx * light[3] + wy * light[4] + wz * light[5]) * near
-    return wx * near, wy * near, wz * near, light[6] * max(aim, 0.0) * near * near, light[7] * near, 1 / near
+    return (
+        wx * near,
+        wy * near,
+        wz * near,
+        light[6] * max(aim, 0.0) * near * near,
+        light[7] * near,
+        1 / near,
+    )
 
 
 @compiled
 def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
-    """The share of a lamp's disc along d that the object hides from a point, softened by `blur` (a pixel's width)."""
+    """The share of a lamp's disc along d that the object hides from a point, softened by `blur` (a
+    pixel's width).
+    """
     ahead = (row[2] - x) * dx + (row[3] - y) * dy + (row[1] - z) * dz
     if ahead <= -BOUND[int(row[0])] * row[1] or ahead - row[1] > reach:
         return 0.0
@@ -102,7 +119,9 @@ def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
 
 @compiled
 def lit(objects, skip, lights, rough, x, y, z, nx, ny, nz):
-    """Irradiance / pi at a point with normal n, behind whatever objects (all but `skip`) are in the way: r, g, b."""
+    """Irradiance / pi at a point with normal n, behind whatever objects (all but `skip`) are in the
+    way: r, g, b.
+    """
     r = g = b = 0.0
     for k in range(LIGHTS):
         dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, z)
@@ -131,7 +150,9 @@ def backdrop(x, y):
 
 @compiled
 def bleed(row, x, y):
-    """The object as a sphere that shines on the ground: how much of its colour it adds, cos / distance^2, cut off."""
+    """The object as a sphere that shines on the ground: how much of its colour it adds, cos /
+    distance^2, cut off.
+    """
     d2 = ((row[2] - x) ** 2 + (row[3] - y) ** 2) / (row[1] * row[1]) + 1
     if d2 > BLEED_REACH**2:
         return 0.0
@@ -140,7 +161,9 @@ def bleed(row, x, y):
 
 @compiled
 def ground(lights, x, y, out):
-    """Radiance of bare ground at the points (x[i], y[i]), into out [3, n]: plain loops that become vector code."""
+    """Radiance of bare ground at the points (x[i], y[i]), into out [3, n]: plain loops that become
+    vector code.
+    """
     for i in range(len(x)):
         out[0, i] = out[1, i] = out[2, i] = backdrop(x[i], y[i])
     for k in range(LIGHTS):
@@ -155,7 +178,9 @@ def ground(lights, x, y, out):
 
 @compiled
 def glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, alpha2):
-    """Lamps and sun in a GGX gloss of this alpha squared, v pointing to the viewer: r, g, b (no Fresnel)."""
+    """Lamps and sun in a GGX gloss of this alpha squared, v pointing to the viewer: r, g, b (no
+    Fresnel).
+    """
     r = g = b = 0.0
     nv = max(nx * vx + ny * vy + nz * vz, 0.05)
     for k in range(LIGHTS):
@@ -167,7 +192,8 @@ def glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, alpha2):
         nh2 = (nx * hx + ny * hy + nz * hz) ** 2 / (hx * hx + hy * hy + hz * hz)
         a2 = alpha2 + spread * spread / 16  # the lamp's disc widens the lobe
         bottom = nh2 * (a2 - 1) + 1
-        power *= a2 / (4 * nv * bottom * bottom)  # D = a2 / (pi bottom^2), and beam's irradiance is over pi
+        # D = a2 / (pi bottom^2), and beam's irradiance is over pi
+        power *= a2 / (4 * nv * bottom * bottom)
         r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
     return r, g, b
 
@@ -189,14 +215,20 @@ def rubber(objects, i, lights, rough, x, y, z, nx, ny, nz, vx, vy, vz):
 
 @compiled
 def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
-    """Radiance that reaches a point along a mirrored ray: another object, the ground, the backdrop or the black sky."""
+    """Radiance that reaches a point along a mirrored ray: another object, the ground, the backdrop
+    or the black sky.
+    """
     best, who = FAR, -1
     for i in range(len(objects)):
         row = objects[i]
         bound = BOUND[int(row[0])] * row[1]
         cx, cy, cz = row[2] - x, row[3] - y, row[1] - z
         ahead = cx * dx + cy * dy + cz * dz
-        if i != skip and ahead > -bound and cx * cx + cy * cy + cz * cz - ahead * ahead < bound * bound:
+        if (
+            i != skip
+            and ahead > -bound
+            and cx * cx + cy * cy + cz * cz - ahead * ahead < bound * bound
+        ):
             t = hit(row, False, x, y, z, dx, dy, dz)
             if t < best:
                 best, who = t, i
@@ -206,7 +238,8 @@ def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
         row = objects[who]
         if row[6] == 0:
             return rubber(objects, who, lights, True, px, py, pz, nx, ny, nz, -dx, -dy, -dz)
-        up = dz - 2 * nz * (nx * dx + ny * dy + nz * dz)  # a mirror in a mirror: ground below, black sky above
+        # a mirror in a mirror: ground below, black sky above
+        up = dz - 2 * nz * (nx * dx + ny * dy + nz * dz)
         gray = WALL if up < 0.1 else 0.15 * WALL
         return row[7] * gray, row[8] * gray, row[9] * gray
     if dz < -0.03:
@@ -223,10 +256,16 @@ def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
 
 @compiled
 def bend(row, nx, ny, nz):
-    """How fast the object's normal turns along its surface, where it is n: an inverse radius of curvature."""
+    """How fast the object's normal turns along its surface, where it is n: an inverse radius of
+    curvature.
+    """
     if row[0] == SPHERE:
         return 1 / row[1]
-    side = max(abs(row[4] * nx + row[5] * ny), abs(row[4] * ny - row[5] * nx)) if row[0] == CUBE else 1 - abs(nz)
+    side = (
+        max(abs(row[4] * nx + row[5] * ny), abs(row[4] * ny - row[5] * nx))
+        if row[0] == CUBE
+        else 1 - abs(nz)
+    )
     if max(side, abs(nz)) < 0.98:
         return 1 / (row[1] * (1 - (CUBE_FLAT if row[0] == CUBE else CAP_FLAT)))
     return 0.5 / row[1] if row[0] == CYLINDER and abs(nz) < 0.5 else 0.0
@@ -236,8 +275,9 @@ def bend(row, nx, ny, nz):
 def metal(objects, i, lights, stray, blur, x, y, z, nx, ny, nz, vx, vy, vz):
     """Radiance of a metal object: a sharp and a rough mirror, both in its colour.
 
-    The rough one looks along one ray of its lobe, the `stray`-th of four, so that a pixel's samples together cover it.
-    `blur` is a sample's width, over which a curved mirror turns: it widens the sharp highlight.
+    The rough one looks along one ray of its lobe, the `stray`-th of four, so that a pixel's samples
+    together cover it. `blur` is a sample's width, over which a curved mirror turns: it widens the
+    sharp highlight.
     """
     row = objects[i]
     nv = nx * vx + ny * vy + nz * vz
@@ -248,7 +288,11 @@ def metal(objects, i, lights, stray, blur, x, y, z, nx, ny, nz, vx, vy, vz):
     tr, tg, tb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, ROUGH**2)
     side, rise = LOBE * (1 - 2 * (stray & 1)), LOBE * (1 - (stray & 2))
     flat = 1 / math.sqrt(rx * rx + ry * ry + 1e-9)
-    qx, qy, qz = rx - (side * ry + rise * rz * rx) * flat, ry + (side * rx - rise * rz * ry) * flat, rz + rise / flat
+    qx, qy, qz = (
+        rx - (side * ry + rise * rz * rx) * flat,
+        ry + (side * rx - rise * rz * ry) * flat,
+        rz + rise / flat,
+    )
     if qx * nx + qy * ny + qz * nz > 0:
         scale = 1 / math.sqrt(qx * qx + qy * qy + qz * qz)
         qx, qy, qz = mirrored(objects, i, lights, x, y, z, qx * scale, qy * scale, qz * scale)

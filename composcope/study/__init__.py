@@ -1,1 +1,3 @@
-"""The study: which runs and measurements the paper's tables and figures need, and a scheduler that does each once."""
+"""The study: which runs and measurements the paper's tables and figures need, and a scheduler that
+does each once.
+"""

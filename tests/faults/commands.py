@@ -59,8 +59,7 @@ def corpus(run: Path) -> list[list[str]]:
 
 
 def commands(run: Path) -> dict[str, list[str]]:
-    """Words that make each command short, where it takes what it is given; `run` is a finished run.
-    """
+    """Words that make each command short, where it takes what it is given; `run` is a finished run."""
     return {
         "demo": ["--num", "0"],
         "scenes": ["--out", "out", "--num", "1", "--size", "8"],

@@ -250,8 +250,7 @@ def fill(
 
 
 def write_together(folder: Path, writers: int, rows: int, tally: Tally) -> int:
-    """Several processes that add rows to one file, and one that is killed; the rows that are there.
-    """
+    """Several processes that add rows to one file, and one that is killed; the rows that are there."""
     folder.mkdir(parents=True, exist_ok=True)
     children = [started(add, folder, writer, rows) for writer in range(writers)]
     doomed = started(add, folder, writers, rows)
