@@ -85,12 +85,17 @@ def sweep(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def is_partial(path: Path) -> bool:
+    """Whether this is a file that its writer did not finish."""
+    return PARTIAL.fullmatch(path.name) is not None
+
+
 def clear(folder: Path) -> None:
     """Remove all that writers of any machine left half done below a folder that this process alone
     may write to.
     """
     for path in folder.rglob(".*.part"):
-        if PARTIAL.fullmatch(path.name):
+        if is_partial(path):
             path.unlink(missing_ok=True)
 
 

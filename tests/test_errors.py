@@ -88,8 +88,8 @@ def test_only_the_first_of_several_processes_speaks():
 KERNEL = """
 import os, sys, pathlib
 sys.path.insert(0, sys.argv[1])
-from composcope.scenes import compiled
-from composcope.scenes.chance import below, key
+from composcope import compiled
+from composcope.chance import below, key
 assert compiled.__file__.startswith(sys.argv[1])
 print(below(10, key(0, 0, 0)))
 """

@@ -6,24 +6,21 @@ loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]  
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from composcope.chance import GAMMA, MASK, mix
 from composcope.diffusion.denoiser import Precond
-
-# splitmix64's odd constant: nearby (seed, position) pairs get unrelated generators
-GOLDEN = 0x9E3779B97F4A7C15
 
 
 def generator(seed: int, position: int, device: torch.device | str = "cpu") -> torch.Generator:
-    """The generator of the image at `position` in the training of `seed`: whatever the batch, step,
-    rank or restart.
+    """Torch's generator for the image at `position` in a training: the same whatever the batch,
+    step, rank or restart. Positions below 0 are other streams of the same seed.
     """
-    z = (seed * GOLDEN + position + 1) * GOLDEN % 2**64
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
-    return torch.Generator(device).manual_seed(z ^ (z >> 31))
+    start = (seed * int(GAMMA) + position + 1) * int(GAMMA) & MASK
+    return torch.Generator(device).manual_seed(int(mix(np.uint64(start))))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import tyro
 
 from composcope.diffusion.train import Recipe
 from composcope.errors import InputError
-from composcope.files import read_json, write_text
+from composcope.files import content, parse_json, write_text
 
 # Settings that may be left open, as the command line calls what may be given for them.
 Number: TypeAlias = Annotated[int | None, tyro.conf.arg(metavar="INT")]
@@ -100,7 +100,11 @@ class Config:
 
     @staticmethod
     def load(path: Path) -> "Config":
-        return read_json(path, Config)
+        text = content(path)
+        for word, number in ((b"false", b"0"), (b"true", b"1")):
+            # Runs that were begun when a gate was a yes or no.
+            text = text.replace(b'"gate": ' + word, b'"gate": ' + number)
+        return parse_json(text, Config, str(path))
 
 
 WAVES: dict[str, Any] = dict(waves=8, emb=6, gate=3)

@@ -21,9 +21,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from composcope.chance import LABELS as LABELS_USE
+from composcope.chance import SLOTS, below, key, shuffled
 from composcope.errors import InputError
-from composcope.scenes.chance import LABELS as LABELS_USE
-from composcope.scenes.chance import SLOTS, below, key, shuffled
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, Object, Scene, Seen
 

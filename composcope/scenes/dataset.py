@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from composcope.chance import LABELS, SHUFFLE, key, shuffled
 from composcope.errors import InputError
 from composcope.scenes import sources
-from composcope.scenes.chance import LABELS, SHUFFLE, key, shuffled
 from composcope.scenes.condition import SumOfParts, labelled
 from composcope.scenes.render import render, shape_of
 from composcope.scenes.rules import Rules, draw

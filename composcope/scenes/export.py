@@ -20,7 +20,7 @@ from PIL import Image
 
 from composcope import __version__, progress
 from composcope.errors import InputError
-from composcope.files import clear, locked, whole, write_text
+from composcope.files import clear, is_partial, locked, whole, write_text
 from composcope.scenes.clevr import image_filename, to_struct
 from composcope.scenes.render import render, shape_of
 from composcope.scenes.rules import Rules, draw, sample
@@ -90,7 +90,7 @@ def claim(job: Job, out: Path) -> None:
                 f"{out} holds other scenes (see {out / 'job.json'}); repeat that job "
                 "or choose another folder"
             )
-    elif any(file.name != ".lock" for file in out.iterdir()):
+    elif any(file.name != ".lock" and not is_partial(file) for file in out.iterdir()):
         raise InputError(
             f"{out} is not empty and holds no scenes of this command; choose another folder"
         )

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from composcope.scenes.compiled import compiled
+from composcope.compiled import compiled
 from composcope.scenes.scene import HALF_HEIGHT
 
 CUBE, SPHERE, CYLINDER = 0.0, 1.0, 2.0  # indices in SHAPES

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from numba import prange
 
+from composcope.compiled import compiled, parallel
 from composcope.errors import InputError
-from composcope.scenes.compiled import compiled, parallel
 from composcope.scenes.geometry import (
     CUBE,
     FAR,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from composcope.chance import MASK, SCENE, stream, uniform
+from composcope.compiled import compiled
 from composcope.errors import InputError
-from composcope.scenes.chance import MASK, SCENE, stream, uniform
-from composcope.scenes.compiled import compiled
 from composcope.scenes.geometry import SPHERE, axes, boxes, inside, ray, visible
 from composcope.scenes.scene import (
     CAMERA,

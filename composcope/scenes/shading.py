@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from composcope.scenes.compiled import compiled
+from composcope.compiled import compiled
 from composcope.scenes.geometry import (
     BOUND,
     CAP_FLAT,

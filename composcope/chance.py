@@ -10,13 +10,11 @@ threads.
 
 import numpy as np
 
-from composcope.scenes.compiled import compiled
+from composcope.compiled import compiled
 
-GAMMA, FIRST, SECOND = (
-    np.uint64(0x9E3779B97F4A7C15),
-    np.uint64(0xBF58476D1CE4E5B9),
-    np.uint64(0x94D049BB133111EB),
-)
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
 ONE, MASK = np.uint64(1), 2**64 - 1
 SCENE, LABELS, SLOTS, SHUFFLE = 0, 1, 2, 3  # the uses
 

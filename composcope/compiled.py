@@ -1,4 +1,4 @@
-"""numba as this room uses it: machine code that is kept on disk and runs without the interpreter's
+"""numba as the renderer uses it: machine code that is kept on disk and runs without the interpreter's
 lock.
 """
 
@@ -14,7 +14,8 @@ from pathlib import Path
 import numba
 from numba import njit
 
-ROOM = Path(__file__).parent
+PACKAGE = Path(__file__).parent
+FOLDERS = (PACKAGE, PACKAGE / "scenes")
 KERNELS = (
     "scene",
     "chance",
@@ -76,10 +77,11 @@ def forget_old() -> None:
     """Drop machine code older than any kernel: numba looks at the file of a function, but not of
     its callees.
     """
-    changed = max(file.stat().st_mtime for file in ROOM.glob("*.py") if file.stem in KERNELS)
-    indices = [*(ROOM / "__pycache__").glob("*.nbi")]
-    if numba.config.CACHE_DIR:
-        indices += Path(numba.config.CACHE_DIR).glob(f"{ROOM.name}_*/*.nbi")
+    files = [file for folder in FOLDERS for file in folder.glob("*.py") if file.stem in KERNELS]
+    changed = max(file.stat().st_mtime for file in files)
+    indices = [file for folder in FOLDERS for file in (folder / "__pycache__").glob("*.nbi")]
+    for folder in FOLDERS if numba.config.CACHE_DIR else ():
+        indices += Path(numba.config.CACHE_DIR).glob(f"{folder.name}_*/*.nbi")
     for index in indices:
         with suppress(OSError):  # another process was faster, or the package is not ours to write
             if index.stat().st_mtime < changed:
