@@ -25,12 +25,7 @@ ASKED = {
     "concepts": [
         {"name": "dog", "category": "animals", "prompt": "a dog", "word": "dog"},
         {"name": "cat", "category": "animals", "prompt": "a cat", "word": "cat"},
-        {
-            "name": "monet",
-            "category": "styles",
-            "prompt": "in the style of Monet",
-            "word": "Monet",
-        },
+        {"name": "monet", "category": "styles", "prompt": "in the style of Monet", "word": "Monet"},
     ],
     "composites": [
         {"name": "monet+cat", "prompt": "a cat in the style of Monet", "parts": ["monet", "cat"]}

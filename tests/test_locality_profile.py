@@ -30,14 +30,7 @@ def test_the_square_grows_ring_by_ring():
     )  # energies 9, 4, 1 at rings 0, 2, 4
     assert [
         int(centred_square(gradient, (4, 4), f)[0]) for f in (0.5, 0.64, 0.65, 0.92, 0.93, 1.0)
-    ] == [
-        1,
-        1,
-        5,
-        5,
-        9,
-        9,
-    ]
+    ] == [1, 1, 5, 5, 9, 9]
     assert centred_square(gradient, (0, 0), 1.0)[0] == 13  # to column 6, six rings away
 
 

@@ -63,12 +63,7 @@ def test_shapes_are_trained_drawn_and_counted(command, tmp_path):
     assert (tmp_path / "sheet.png").exists()
     command("evaluate", "shapes", "--num", 2, "--max", 12, "--steps", 2)
     rows = read_rows("results/evaluate.jsonl")
-    assert {row.K for row in where(rows, what="length/exact")} == {
-        0,
-        1,
-        2,
-        3,
-    }  # there are three
+    assert {row.K for row in where(rows, what="length/exact")} == {0, 1, 2, 3}  # there are three
     assert {(row.run, row.asked, row.tolerance) for row in where(rows, what="length/k_max")} == {
         ("shapes", "random", None)
     }

@@ -4,7 +4,17 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LEAVES = {"arrays", "chance", "compiled", "errors", "files", "pictures", "progress", "signals", "tensors"}
+LEAVES = {
+    "arrays",
+    "chance",
+    "compiled",
+    "errors",
+    "files",
+    "pictures",
+    "progress",
+    "signals",
+    "tensors",
+}
 ROOMS = {
     "scenes": set(),
     "nets": set(),

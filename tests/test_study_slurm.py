@@ -34,9 +34,7 @@ def cluster(tmp_path_factory):
     if os.getuid() != 0:
         pytest.skip("only root may start SLURM's daemons")
     if shutil.which("slurmctld") is None:
-        pytest.skip(
-            "SLURM is not installed; `tests/slurm/one-node install` does it on Debian"
-        )
+        pytest.skip("SLURM is not installed; `tests/slurm/one-node install` does it on Debian")
     folder = tmp_path_factory.mktemp("slurm")
     started = subprocess.run([ONE_NODE, "start", folder], capture_output=True, text=True)
     if started.returncode or "idle" not in started.stdout:

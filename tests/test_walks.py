@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from test_rooms import ROOMS, TABLE
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"

@@ -155,10 +155,7 @@ def from_x0(
 
 
 def from_flow(
-    model: Model,
-    last: float = 1.0,
-    conditioner: Any = None,
-    shape: Shape | None = None,
+    model: Model, last: float = 1.0, conditioner: Any = None, shape: Shape | None = None
 ) -> Adapted:
     """The Denoiser of a rectified flow: model(x_t, t[, cond]) -> n - x0 at x_t = (1 - t) x0 + t n.
 
