@@ -113,7 +113,8 @@ def judge_run(args: Args) -> tuple[list[Row], Mapping[int, Answers], Path]:
 
 def judge_images(args: Args) -> tuple[list[Row], Mapping[int, Answers], Path]:
     assert args.images is not None and args.asked is not None
+    folder = args.out.with_suffix("") / args.images.resolve().name
     rows, answers = evaluate_images(
-        args.images, args.asked, None, args.tolerance, args.objects, args.extras, args.view
+        args.images, args.asked, None, args.tolerance, args.objects, args.extras, args.view, folder
     )
-    return rows, answers, args.out.with_suffix("") / args.images.resolve().name
+    return rows, answers, folder

@@ -7,17 +7,21 @@ The detector's own error is measured with a perfect drawer, which renders just w
 whatever is judged wrong there is the detector's fault.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import UInt8
 from scipy.optimize import linear_sum_assignment
 
 from composcope.diffusion.denoiser import ConditionSet
-from composcope.evaluation.detect import Found, Misjudged, detect, load, nearest
+from composcope.evaluation.detect import Found, Misjudged, detect, fingerprint, load, nearest
 from composcope.evaluation.k_max import Error, is_near, is_right
 from composcope.evaluation.matching import match
+from composcope.files import read_json, write_text
 from composcope.progress import track
 from composcope.scenes.condition import SumOfParts
 from composcope.scenes.render import render
@@ -124,9 +128,14 @@ def error_of(
     shape: tuple[int, int],
     Ks: Sequence[int],
     scenes: int = 200,
+    keep: Path | None = None,
 ) -> Error:
     """The error of the detector that images of this height and width go to: as measured when it was
-    made, or now."""
+    made, or now.
+
+    keep  a folder for what is measured now; what is there, or in a folder beside it, is not
+          measured again
+    """
     size = nearest(*shape)
     wanted = conditioner.noun, way, view, tolerance if conditioner.has_places else None
     for known in load(size)[1].errors:
@@ -134,5 +143,21 @@ def error_of(
             known.right
         ):
             return Error(known.scenes, known.right, known.near)
-    (found,) = misjudged(detect, conditioner, way, view, (tolerance,), size, scenes, Ks)
-    return Error(found.scenes, found.right, found.near)
+    # A picture stands for all that made it: renderer, rules and conditioner.
+    first = perfect(conditioner, conditioner.ask(1, 1, FRESH, way), [FRESH], STILL, size)
+    basis = (*wanted, scenes, fingerprint(size), hashlib.sha256(first.tobytes()).hexdigest())
+    name = f"detector-{hashlib.sha256(repr(basis).encode()).hexdigest()[:16]}.json"
+    places = [keep / name, *sorted(keep.parent.glob(f"*/{name}"))] if keep else []
+    kept = [read_json(path, Misjudged) for path in places if path.exists()]
+    error = Misjudged(*wanted, scenes, joined(kept, "right"), joined(kept, "near"))
+    missing = [K for K in Ks if K not in error.right]
+    if missing:
+        kept += misjudged(detect, conditioner, way, view, (tolerance,), size, scenes, missing)
+        error = replace(error, right=joined(kept, "right"), near=joined(kept, "near"))
+        if keep:
+            write_text(keep / name, json.dumps(asdict(error)))
+    return Error(scenes, error.right, error.near)
+
+
+def joined(errors: Sequence[Misjudged], name: str) -> dict[int, int]:
+    return {K: wrong for error in errors for K, wrong in getattr(error, name).items()}

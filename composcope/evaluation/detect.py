@@ -8,6 +8,7 @@ One network each for 32x32, 64x64 and 128x128 pixels, all with a 64x64 map of an
 are resized.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -147,10 +148,19 @@ def read_off(
     return [sorted(one, key=lambda f: f.x) for one in found]
 
 
+def weights_path(size: int) -> Path:
+    return MODELS / f"detector{size}.safetensors"
+
+
+@cache
+def fingerprint(size: int) -> str:
+    return hashlib.sha256(weights_path(size).read_bytes()).hexdigest()
+
+
 @cache
 def load(size: int) -> tuple[Detector, About]:
     """The shipped network for images of `size` pixels a side, and what was measured of it."""
-    path = MODELS / f"detector{size}.safetensors"
+    path = weights_path(size)
     about: About = parse_json(read_about(path)["about"], About, str(path))
     weights = {name: tensor.float() for name, tensor in read_tensors(path, finite=True).items()}
     detector = Detector(size, about.widths)

@@ -120,7 +120,8 @@ def evaluate(
         path = Path(keep) / "samples.npz"
         before = read_samples(path) if path.exists() else None
         write_samples(path, samples_of(model, answers, tolerance, setting, solver, device, before))
-    error = known_error(conditioner, way, getattr(model, "view", "full"), tolerance, answers)
+    view = getattr(model, "view", "full")
+    error = known_error(conditioner, way, view, tolerance, answers, keep)
     counts = row(
         "length/evaluations",
         evaluations(model, answers[Ks[-1]].asked[0], device),
@@ -141,6 +142,7 @@ def evaluate_images(
     trained: int | None = 3,
     extras: int = 0,
     view: str = "full",
+    keep: str | Path | None = None,
 ) -> tuple[list[Row], dict[int, Answers]]:
     """The same of images made elsewhere, and the images by the number of conditions.
 
@@ -149,6 +151,7 @@ def evaluate_images(
     trained      the most objects of a training image, N of the paper's rule; None leaves it out
     extras       objects beside those asked for that are no fault, since training labels left so
                  many out
+    keep         a folder for the detector's own error, which is not measured again then
     """
     folder = Path(folder)
     sets = read_asked(asked)
@@ -169,7 +172,7 @@ def evaluate_images(
                 images[chosen], [list(sets.values())[i] for i in chosen], [found[i] for i in chosen]
             )
     setting = {"run": folder.resolve().name, "asked": "given", "trained": trained}
-    error = known_error(conditioner, conditioner.ways[-1], view, tolerance, answers)
+    error = known_error(conditioner, conditioner.ways[-1], view, tolerance, answers, keep)
     return judged(conditioner, answers, tolerance, setting, error, trained, extras), answers
 
 
@@ -225,13 +228,19 @@ def interval(values: np.ndarray) -> Estimate:
 
 
 def known_error(
-    conditioner: SumOfParts, way: str, view: str, tolerance: float, answers: Mapping[int, Answers]
+    conditioner: SumOfParts,
+    way: str,
+    view: str,
+    tolerance: float,
+    answers: Mapping[int, Answers],
+    keep: str | Path | None,
 ) -> Error | None:
     """The detector's own error at what was asked; None for conditions that no scene of ours can be
     made of."""
     shape = next(iter(answers.values())).images.shape[1:3]
+    place = Path(keep) if keep else None
     try:
-        return error_of(conditioner, way, view, tolerance, shape, list(answers))
+        return error_of(conditioner, way, view, tolerance, shape, list(answers), keep=place)
     except InputError:
         return None
 
