@@ -50,6 +50,7 @@ class Architecture:
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
     emb: Number = None  # channels of the embedding, in widths; None: the widest level's
     smooth: bool = False  # labels that mean alike things begin with alike embeddings
+    bilinear: bool = False  # gains are linear in the labels (see UNet)
     gate: int = 0  # the network also says where a pixel is flat ground (see Precond)
 
     def __post_init__(self) -> None:
@@ -107,12 +108,12 @@ class Config:
         return parse_json(text, Config, str(path))
 
 
-WAVES: dict[str, Any] = dict(waves=8, emb=6, gate=3)
+WAVES: dict[str, Any] = dict(waves=8, emb=6, gate=3, bilinear=True)
 GPU: dict[str, Any] = dict(bf16=True, channels_last=True, compile=True)  # not run on a GPU here
 GPU |= dict(log_every=50, checkpoint_every=1000, sheet_every=5000, average_every=2000)
 TEST: dict[str, Any] = dict(log_every=5, checkpoint_every=10, sheet_every=50, average_every=10)
 CPU: dict[str, Any] = dict(log_every=100, checkpoint_every=500, sheet_every=2000)
-CPU |= dict(average_every=1000)
+CPU |= dict(average_every=1000, bf16=True, channels_last=True)
 CELLS = CPU | dict(sheet_every=6000)  # a sheet cell by cell takes as long as 1,500 steps
 
 # fmt: off

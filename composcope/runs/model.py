@@ -161,6 +161,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         positions=a.positions,
         waves=a.waves,
         gate=a.gate,
+        bilinear=a.bilinear,
         slots=slots if slots and conditioner.shared else 1,
     )
     return LocalUNet(unet, patches) if patches else unet
