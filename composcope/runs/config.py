@@ -132,7 +132,7 @@ ARCHITECTURES = {  # (preset, net):  px grid width mult      blocks attention he
     ("smoke",  "global"): Architecture( 16,  4,   8, (1, 2),       1, (),       16, 2, 1),
     ("smoke",  "local"):  Architecture( 16,  4,   8, (1, 2),       1, (),       16, 2, 1),
     ("laptop", "global"): Architecture( 64, 16,  64, (1, 1),       1, (8,),     64, 4, 2, smooth=True, **WAVES),
-    ("laptop", "local"):  Architecture( 64, 16,  64, (1,),         3, (),       64, 4, 2, **WAVES),
+    ("laptop", "local"):  Architecture( 64, 16,  64, (1,),         2, (),       64, 4, 2, **WAVES),
     ("small",  "global"): Architecture( 64, 16,  96, (1, 2, 3),    2, (16, 8),  64, 1, 2),
     ("small",  "local"):  Architecture( 64, 16,  96, (1, 2, 3),    2, (10, 5),  64, 1, 2),  # patches of 20 pixels
     ("paper",  "global"): Architecture(128, 16, 128, (1, 2, 3, 4), 3, (32, 16), 64, 1, 2),  # EDM2's XS: 124 M weights
