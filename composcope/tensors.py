@@ -1,6 +1,5 @@
 """Tensors on disk: safetensors, which run no code; every failure is one sentence that names the
-file.
-"""
+file."""
 
 from collections.abc import Mapping
 from pathlib import Path

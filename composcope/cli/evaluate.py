@@ -28,8 +28,7 @@ class Args:
     Draw images of K = 0, 1, 2, ... conditions with a trained model, find the objects in them, match
     them with what was asked, and give K_max by the paper's rule and by a strict one. Images are
     kept beside the rows: the same command goes on where it was stopped. To judge images made
-    elsewhere: composcope evaluate --images DIR --asked asked.json
-    """
+    elsewhere: composcope evaluate --images DIR --asked asked.json"""
 
     run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")] = None
     """A shipped model by name, or a run folder."""

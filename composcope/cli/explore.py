@@ -15,8 +15,7 @@ class Args:
     """composcope explore --open
 
     Serve the explorer on this machine: click places, watch models compose or fail, look at what a
-    pixel looks at.
-    """
+    pixel looks at."""
 
     runs: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Run folders or names of shipped models; none: all that ship."""

@@ -1,6 +1,5 @@
 """`composcope features`: are concepts disentangled in a learned basis? Runs, and text-to-image
-models.
-"""
+models."""
 
 import hashlib
 import sys
@@ -44,8 +43,7 @@ class Args:
     composcope features --sdxl text_control --prompt "a red cube on the left"
     composcope features --sdxl stabilityai/stable-diffusion-xl-base-1.0 --device cuda --dtype bf16
     What is measured is kept a prompt and a seed at a time: the same command goes on where it was
-    stopped.
-    """
+    stopped."""
 
     run: Annotated[str | None, tyro.conf.Positional] = None
     """A shipped model by name, or a run folder."""
@@ -56,8 +54,7 @@ class Args:
     """With --sdxl: only this prompt; where its words act and what places look at, in one image."""
     prompts: Path | None = None
     """JSON with concepts, composites, locality and places; else those that come with the model,
-    else the paper's.
-    """
+    else the paper's."""
     device: str = field(default_factory=own_device)
     """cpu or cuda."""
     dtype: Literal["fp32", "bf16", "fp16"] = "fp32"
@@ -70,8 +67,7 @@ class Args:
     """Of SDXL, for places and words; influence is measured at ten of them."""
     guidance: float = 5.0
     """Classifier-free guidance of SDXL's samples; activations are those of the denoiser asked for
-    the prompt.
-    """
+    the prompt."""
     grid: int = 4
     """SDXL's activations are averaged to at most this many places a side."""
     num: int = 100
@@ -114,8 +110,7 @@ Product = tuple[list[Row], Path, str]  # rows, where means and pictures are, and
 
 def settings_digest(*what: Any) -> str:
     """Eight characters that change with what they are made of; so other settings go to another
-    folder.
-    """
+    folder."""
     return hashlib.sha256(repr(what).encode()).hexdigest()[:8]
 
 
@@ -186,8 +181,7 @@ def chosen_prompts(args: Args, source: Path) -> Prompts:
 
 def draw_features(folder: Path, rows: list[Row]) -> None:
     """Matrices and profiles of hidden states and of attention maps; parts of the U-Net beside
-    output spaces.
-    """
+    output spaces."""
     for maps in ("hidden", "attention"):
         kept = read_arrays(folder / "features" / maps / MATRICES)
         concepts = list(kept["concepts"])

@@ -45,8 +45,7 @@ class Args:
     """The model's own path from noise, or training images with noise."""
     images: Path | None = None
     """Images to put noise on in place of the run's own: an .npz with `images`, or a folder of
-    pictures.
-    """
+    pictures."""
     num: int = 16
     """Samples at each noise level."""
     snapshot: str = "final"

@@ -18,8 +18,7 @@ class Args:
     One page that opens anywhere, of every row and picture in results/, in the folder of a study and
     with the shipped models. What was measured here takes the place of what ships of the same run,
     unless it is of the same weights and of fewer images. Two runs side by side:
-    composcope report --compare exp1 exp2
-    """
+    composcope report --compare exp1 exp2"""
 
     study: Path | None = None
     """Folder of `composcope reproduce`, with its preset (study/laptop)."""

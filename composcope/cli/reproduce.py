@@ -19,8 +19,7 @@ class Args:
     """composcope reproduce --preset laptop --only exp1,exp2l
 
     Every table and figure of the paper: train, evaluate, measure, report. Done once each; the same
-    command goes on where it was stopped. --dry-run prints the plan and its cost.
-    """
+    command goes on where it was stopped. --dry-run prints the plan and its cost."""
 
     preset: str = "laptop"
     """smoke, laptop, small or paper: the size of everything"""

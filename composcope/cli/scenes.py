@@ -14,8 +14,7 @@ class Args:
     """composcope scenes --objects 1-3 --num 1000 --size 128 --out scenes
 
     Make CLEVR scenes: images and the JSON that says what is where. The same command goes on where
-    it was stopped.
-    """
+    it was stopped."""
 
     out: Path
     """The folder to write to: a new one, or that of the same command."""

@@ -4,8 +4,7 @@ at what is asked.
 exact = share of images with as many objects found as there are
 
 The detector's own error is measured with a perfect drawer, which renders just what is asked:
-whatever is judged wrong there is the detector's fault.
-"""
+whatever is judged wrong there is the detector's fault."""
 
 import hashlib
 import json

@@ -1,6 +1,5 @@
 """The same question in a learned basis: activations, cosines between concepts, and SDXL as a
-Denoiser.
-"""
+Denoiser."""
 
 from composcope.features.capture import Means, capture
 from composcope.features.measure import features

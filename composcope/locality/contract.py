@@ -1,6 +1,5 @@
 """What is asked of a denoiser that somebody else made, and what can be wrong with it, each in one
-sentence.
-"""
+sentence."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -100,8 +99,7 @@ def check_conditions(
     denoiser: Denoiser, conditioner: Any, condition_sets: Sequence[ConditionSet] | None, count: int
 ) -> tuple[Any, Sequence[ConditionSet]]:
     """The conditioner and one condition set an image; with nothing asked, no conditioner and empty
-    sets.
-    """
+    sets."""
     if condition_sets is None:
         if conditioner is not None:
             raise InputError(

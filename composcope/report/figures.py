@@ -136,8 +136,7 @@ def mean_at(sigma: float, rows: Sequence[Row]) -> Row:
 
 def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> Figure:
     """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is
-    as bright as its condition acts on that pixel.
-    """
+    as bright as its condition acts on that pixel."""
     figure = Figure(figsize=(1.25 * levels + 1.1, 1.3 * len(maps) + 0.3), layout="constrained")
     panels = figure.subplots(len(maps), levels, squeeze=False)
     for line, (name, kept) in zip(panels, maps.items(), strict=True):

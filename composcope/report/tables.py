@@ -1,7 +1,6 @@
 """Tables of the page: every number with its interval and the command that makes it again.
 
-A table becomes a stack of cards where the screen is narrow, so that none is ever cut.
-"""
+A table becomes a stack of cards where the screen is narrow, so that none is ever cut."""
 
 import html
 from collections.abc import Iterable, Sequence

@@ -7,8 +7,7 @@
                             noise level on the way to one of K = 6
                     made_from  JSON: the coordinates of the model's rows
 
-Which model they show is read from `made_from`, never from the file's name or folder.
-"""
+Which model they show is read from `made_from`, never from the file's name or folder."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

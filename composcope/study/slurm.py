@@ -6,8 +6,7 @@ stay and watch.
 SLURM is asked which jobs there are, by their names: so the command may be stopped and started again
 at any moment, and finds its jobs. A job writes the marker of its node when the command has ended
 well. Before its time is up, or when it is preempted, the command saves a checkpoint; the job is
-queued again and goes on from there.
-"""
+queued again and goes on from there."""
 
 import getpass
 import hashlib
@@ -136,8 +135,7 @@ def launch(order: Order) -> list[str]:
 
 def work(path: Path) -> int:
     """Do what an Order says; its exit code. Signals are handed on, and the notice of the end of
-    time queues it again.
-    """
+    time queues it again."""
     notices: list[int] = []
     process: subprocess.Popen | None = None
 
@@ -225,8 +223,7 @@ def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
 
 def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
     """Jobs for all nodes that are neither done nor queued; the numbers of all that are queued now,
-    by node.
-    """
+    by node."""
     queued = queue()
     numbers: dict[str, str] = {}
     for node in study.nodes.values():  # a plan names what is needed before what needs it
@@ -242,8 +239,7 @@ def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
 
 def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
     """Queue everything that is left and watch it; the names of the nodes that failed. May be left
-    at any moment.
-    """
+    at any moment."""
     waiting = set(submit_all(study, slurm))
     looks = dict.fromkeys(waiting, 0)
     at_once = len(study.nodes)

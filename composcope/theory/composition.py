@@ -6,8 +6,7 @@ paper.
 
 Lemma 1 says the second is exactly the score of the first. Its proof silently uses that p(. |
 nothing) factorises over M_b, M_1, M_2, ..; Definition 2 does not ask for that: `Composition` allows
-any p(. | nothing), and the lemma can fail.
-"""
+any p(. | nothing), and the lemma can fail."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
