@@ -26,8 +26,7 @@ SEEDS = tuple(Side(run) for run in SEED_RUNS)
 
 @dataclass(frozen=True)
 class Section:
-    """A question as a reader asks it, and the parts of its answer, each a function of the
-    material."""
+    """A question as a reader asks it; the parts of its answer are functions of the material."""
 
     name: str
     question: str
@@ -66,12 +65,10 @@ def measured(lines: Sequence[Line]) -> list[Line]:
 K_MAX_WORDS = (
     "K_max is the largest K such that a model succeeds at K and at every number below it.",
     "Success is the paper's rule: up to as many objects as in training, all of them in every "
-    "image; beyond, never more "
-    "than two missing, and all of them in more than a quarter of the images. An object counts "
-    "within a tenth of the "
-    "image's side of its place. One bad image in training's range is enough to fail, so K_max is "
-    "harsh: the mean number "
-    "of objects drawn, above, says more.",
+    "image; beyond, never more than two missing, and all of them in more than a quarter of the "
+    "images. An object counts within a tenth of the image's side of its place. One bad image in "
+    "training's range is enough to fail, so K_max is harsh: the mean number of objects drawn, "
+    "above, says more.",
     "Where the detector itself may misread an image, as many failures are allowed. The strict rule "
     "is ours: all objects "
     "in at least half of the images, at every K, and surely in more than a quarter.",
@@ -117,9 +114,8 @@ def look_figures(material: Material) -> str:
     if maps:
         text = (
             "What one pixel of the denoised image (ring) looks at in the noisy one, bright: "
-            "strongly; a cross for each "
-            "of four conditions, as bright as it acts on that pixel. In a local model only the "
-            "nearest cross is bright."
+            "strongly; a cross for each of four conditions, as bright as it acts on that pixel. In "
+            "a local model only the nearest cross is bright."
         )
         shown.append(Shown(figures.looks_at(maps), text, wide=True))
     sides = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
@@ -220,6 +216,18 @@ def elsewhere_figures(material: Material) -> str:
         if named:
             text = f"{about.get('run')}: cosines of every pair of concepts at high noise."
             shown.append(Shown(features.matrices(named, list(kept["concepts"])), text, wide=True))
+    for about, kept in material.maps:
+        if about.get("run") not in BY_NAME and about.get("states") != "noised":
+            text = (
+                f"{about.get('run')}: what pixels look at (rings, bright: strongly), and the "
+                "conditions that act on them (crosses), from high noise to low."
+            )
+            shown.append(Shown(locality.heatmaps(kept), text, wide=True))
+    texts = {row.run for row in where(own, what="features/share_in_third")}
+    spoken = where(material.rows, what="locality/influence", run=list(texts))
+    if spoken:
+        text = "The influence of each word of a prompt at two places, from high noise to low."
+        shown.append(Shown(features.words_over_time(spoken), text, wide=True))
     return gallery(shown, "Not measured; composcope features color does it.")
 
 
@@ -335,9 +343,8 @@ SECTIONS = (
         "compose",
         "Does it compose?",
         "A model that saw at most three objects draws up to nine when all their places are "
-        "labelled on a grid, and fails "
-        "with a single label or a list of places. The paper counted eight images by eye; here a "
-        "detector counts.",
+        "labelled on a grid, and fails with a single label or a list of places. The paper counted "
+        "eight images by eye; here a detector counts.",
         compose_figures,
         lambda m: [words.composes(m.rows, SIDES)],
         compose_numbers,
@@ -355,8 +362,7 @@ SECTIONS = (
         "forced",
         "What if it is forced to be local?",
         "A network that sees patches and the conditions inside them composes where the global one "
-        "failed. Local "
-        "conditions at sampling time, without training, are ours.",
+        "failed. Local conditions at sampling time, without training, are ours.",
         forced_figures,
         lambda m: [words.forced(m.rows)],
         forced_numbers,
@@ -387,8 +393,7 @@ SECTIONS = (
         "theory",
         "What does theory say?",
         "A conditional projective composition has exactly a local conditional score (Lemma 1), and "
-        "near one the error is "
-        "bounded (Lemma 2).",
+        "near one the error is bounded (Lemma 2).",
         theory_figures,
         lambda m: [words.theory(m.rows)],
         theory_numbers,
