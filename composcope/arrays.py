@@ -1,5 +1,4 @@
-"""Arrays on disk: .npz, without pickles; what a file claims is checked before anything is made for
-it."""
+"""Arrays on disk: .npz without pickles; what a file claims is checked before it is believed."""
 
 import math
 import os

@@ -26,8 +26,7 @@ T = TypeVar("T")
 
 @contextmanager
 def folder_for(path: Path) -> Iterator[None]:
-    """The folder `path`, made if need be; what was made for work that fails goes again, if it is
-    empty."""
+    """The folder `path`, made if need be; made for work that fails it goes again, if empty."""
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     try:
@@ -189,8 +188,7 @@ def content(path: str | Path) -> bytes:
 
 
 def read_json(path: str | Path, kind: type[T] | Any) -> T:
-    """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field
-    checked."""
+    """A JSON file as an object of this type (a dataclass, dict, ...), every field checked."""
     return parse_json(content(path), kind, str(path))
 
 

@@ -1,5 +1,4 @@
-"""What a user sees while waiting: a bar on standard error with the count, the rate and the time
-left."""
+"""What a user sees while waiting: a bar on standard error with count, rate and time left."""
 
 import os
 import sys

@@ -1,5 +1,4 @@
-"""`composcope demo`: scenes, what the shipped models draw, live, where their scores look, and the
-report."""
+"""`composcope demo`: scenes, what shipped models draw, where their scores look, and the report."""
 
 from dataclasses import dataclass
 from pathlib import Path

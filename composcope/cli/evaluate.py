@@ -1,5 +1,4 @@
-"""`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn, say how far it
-holds."""
+"""`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn: how far it holds."""
 
 import hashlib
 import sys

@@ -1,5 +1,4 @@
-"""`composcope features`: are concepts disentangled in a learned basis? Runs, and text-to-image
-models."""
+"""`composcope features`: are concepts disentangled in a learned basis? Runs and SDXL."""
 
 import hashlib
 import sys
@@ -109,8 +108,7 @@ Product = tuple[list[Row], Path, str]  # rows, where means and pictures are, and
 
 
 def settings_digest(*what: Any) -> str:
-    """Eight characters that change with what they are made of; so other settings go to another
-    folder."""
+    """Eight characters that change with what they are made of: the folder of these settings."""
     return hashlib.sha256(repr(what).encode()).hexdigest()[:8]
 
 

@@ -24,8 +24,7 @@ class Args:
     preset: str = "laptop"
     """smoke, laptop, small or paper: the size of everything"""
     only: str | None = None
-    """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not
-    given"""
+    """runs of the study, separated by commas (exp1,exp2l); all but optional ones if not given"""
     executor: Literal["local", "slurm"] = "local"
     """local: processes of this machine; slurm: jobs of the cluster whose login node this is"""
     jobs: int = 2

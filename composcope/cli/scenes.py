@@ -31,8 +31,7 @@ class Args:
     seed: int = 0
     """Scene i of a seed is always the same scene."""
     fixed: bool = False
-    """Keep the camera and the lamps where they are, instead of moving them a little in each
-    scene."""
+    """Keep camera and lamps where they are, instead of moving them a little in each scene."""
 
 
 def main(args: Args) -> None:

@@ -74,8 +74,7 @@ def strict_rule(K: int, right: Shares, near: Shares, images: int) -> Bool[np.nda
 
 
 def largest(success: Mapping[int, Bool[np.ndarray, " times"]]) -> np.ndarray:
-    """The largest tested K up to which all succeed, for each of the `times`; 0 where K = 1 already
-    fails."""
+    """The largest tested K up to which all succeed, for each of the `times`; 0 if K = 1 fails."""
     Ks = sorted(success)
     held = np.cumprod([success[K] for K in Ks], axis=0)
     return np.max(held * np.array(Ks)[:, None], axis=0)

@@ -17,8 +17,7 @@ from composcope.scenes.condition import SumOfParts
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one image did. `found` objects meet a condition: they are where, or what, one was asked
-    for."""
+    """How one image did. `found` objects meet a condition: are where, or what, one was asked."""
 
     asked: int
     found: int

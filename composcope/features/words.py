@@ -52,8 +52,7 @@ def without(prompt: str, left_out: Sequence[Word]) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """The conditioner of one prompt: a condition set is some of its words, and the others are cut
-    out."""
+    """The conditioner of one prompt: a condition set is some of its words, others are cut out."""
 
     noun: ClassVar[str] = "word"
     has_places: ClassVar[bool] = False

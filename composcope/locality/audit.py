@@ -310,8 +310,7 @@ def level_maps(
 def filled_up(
     maps: Sequence[Tensor], size: Sequence[int]
 ) -> Float[np.ndarray, "sample condition height width"]:
-    """The maps of samples with different numbers of conditions as one array, NaN where there is
-    none."""
+    """The maps of samples with different numbers of conditions as one array, NaN for none."""
     most = max(len(own) for own in maps)
     filled = np.full((len(maps), most, *size), np.nan, np.float32)
     for i, own in enumerate(maps):

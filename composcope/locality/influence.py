@@ -87,6 +87,5 @@ def trajectory(
 
 
 def between(high: float, low: float, steps: int) -> Float[Tensor, " steps"]:
-    """Noise levels from `high` down towards `low`, which is not one of them, evenly in the
-    logarithm."""
+    """Noise levels from `high` down to above `low`, evenly in the logarithm."""
     return torch.logspace(math.log10(high), math.log10(low), steps + 1, dtype=torch.float64)[:-1]

@@ -348,8 +348,7 @@ def one_subset(index: Tensor, classes: int) -> Weights:
 
 
 def blurred_weights(weights: Weights, width: float) -> Weights:
-    """Each map blurred_weights with a Gaussian of standard deviation `width`; the sum over maps is
-    kept."""
+    """Each map blurred by a Gaussian of standard deviation `width`; their sum stays as it is."""
     for dim in (1, 2) if width else ():
         side = weights.shape[dim]
         apart = torch.arange(side, device=weights.device)

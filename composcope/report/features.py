@@ -19,8 +19,7 @@ MEASURES = ("between", "within", "ratio")
 
 
 def level_matrices(kept: Mapping[str, np.ndarray], level: str) -> dict[str, np.ndarray]:
-    """Of the arrays that `features` keeps, the matrices of layers and parts at one noise level, by
-    name."""
+    """Of the arrays that `features` keeps, the matrices of one noise level, by name."""
     found = {}
     for key, matrix in kept.items():
         name, _, at = key.partition("@")
@@ -125,8 +124,7 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
 
 
 def features_table(rows: Sequence[Row]) -> str:
-    """What was found, a line a part of the network or output space and noise level, then what words
-    do."""
+    """A line a part of the network or output space and noise level, then what words do."""
     shown = ("between", "within", "ratio", "gap")
     lines = [f"{'where':<28}{'noise':<7}" + "".join(f"{name:>24}" for name in shown)]
     by: dict[tuple, dict[str, Row]] = {}

@@ -1,5 +1,4 @@
-"""The figures of the page: functions of rows and kept arrays, a thin bar for every 95 %
-interval."""
+"""The figures of the page: functions of rows and kept arrays, with bars for 95 % intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -157,8 +156,7 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> F
 
 
 def rule() -> Figure:
-    """The paper's rule for K_max on an example: eight images for each K of a model trained on
-    1-3."""
+    """The paper's rule for K_max by an example: eight images a K of a model trained on 1-3."""
     right = [8, 8, 8, 7, 6, 4, 3, 1, 0]
     near = [0, 0, 0, 1, 2, 4, 5, 7, 6]
     figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")

@@ -65,8 +65,7 @@ def crosses(
     pixels: Sequence[tuple[int, int]],
     places: np.ndarray,
 ) -> None:
-    """A cross at the place of each condition, the stronger the more it acts on the pixel of the
-    row."""
+    """A cross at each condition's place, the stronger the more it acts on the row's pixel."""
     height, width = influences.shape[-2:]
     for own, (row, column) in zip(panels, pixels, strict=True):
         at = influences[:, :, row, column]  # [level, condition]
@@ -205,8 +204,7 @@ def newest(row: Row) -> tuple[int, str]:
 
 
 def correlation(points: Sequence[Dot]) -> Estimate | None:
-    """Spearman's rank correlation of gain and locality with its interval; None for fewer than three
-    dots."""
+    """Spearman's rank correlation of gain and locality; None for fewer than three dots."""
     if len(points) < 3:
         return None
     return spearman(

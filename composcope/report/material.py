@@ -42,8 +42,7 @@ def fits(about: Mapping[str, Any], side: Side) -> bool:
 
 
 def material(shipped: Path, folders: Sequence[Path]) -> Material:
-    """All that is in these folders; later folders come before earlier ones, and before what
-    ships."""
+    """All that is in these folders; later ones come before earlier ones and what ships."""
     own = gather(folders)
     everywhere = [shipped, *folders]
     toys = {}

@@ -155,8 +155,7 @@ ONE_LINE = (
 
 
 def every_number(rows: Sequence[Row]) -> str:
-    """All rows, folded away by run; under each command, those that differ in one coordinate on one
-    line."""
+    """All rows, folded by run and command; those that differ in one coordinate on one line."""
     runs: dict[str, list[Row]] = {}
     for row in rows:
         runs.setdefault(str(row.run or "exact"), []).append(row)

@@ -248,8 +248,7 @@ def looks(rows: Sequence[Row]) -> str:
 
 
 def of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
-    """How many of nine objects asked each model draws; those that are not measured are named after
-    it."""
+    """How many of nine objects asked each model draws; then those that are not measured."""
     known, unknown = [], []
     for side, phrase in phrases.items():
         row = one(rows, side, "length/found", K=9)

@@ -47,8 +47,7 @@ def resampled(
 
 
 def estimate(statistics: Float[np.ndarray, " one_and_resamples"], n: int | None = None) -> Estimate:
-    """Of a statistic computed on each row of `resampled`; resamples without a finite value are left
-    out."""
+    """Of a statistic of each row of `resampled`; resamples without a finite value are left out."""
     first, rest = float(statistics[0]), statistics[1:][np.isfinite(statistics[1:])]
     if not len(rest):
         return Estimate(first, n=n)

@@ -85,8 +85,7 @@ class Row:
 
     @property
     def key(self) -> tuple:
-        """What makes two rows the same measurement: everything but the numbers, and when they were
-        made."""
+        """What makes two rows the same measurement: all but the numbers and when they were made."""
         return tuple(getattr(self, name) for name in COORDINATES)
 
     @property
@@ -121,8 +120,7 @@ def stamped(row: Row) -> Row:
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of the package's own repository, or its version where it is installed without
-    one."""
+    """The commit of the package's repository, or its version where there is no repository."""
     package = Path(__file__).parents[1]
     if not (package.parent / ".git").exists():
         from importlib.metadata import version

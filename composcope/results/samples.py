@@ -28,8 +28,7 @@ Place = tuple[float, float]  # (u, v) in image sides from the upper left corner
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of the images, one entry an image; `walked` is the one that the frames lead
-    to."""
+    """What is known of the images, an entry an image; `walked` is the one the frames lead to."""
 
     asked: list[list[Place | str]]  # conditions: places, or words such as colours
     met: list[list[bool]]  # for each of them, whether it is there

@@ -150,8 +150,7 @@ def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, flo
 
 
 def is_finished(config: Config, folder: Path) -> bool:
-    """Whether the folder holds the model of this configuration; an InputError if it holds another
-    run."""
+    """Whether the folder holds this configuration's model; an InputError if another run's."""
     path = folder / "config.json"
     others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {
         "pixels.safetensors"
@@ -172,8 +171,7 @@ def is_finished(config: Config, folder: Path) -> bool:
 
 
 def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: int = 16) -> Image:
-    """What the model draws with these weights: a row for each K of SHEET_K, always from the same
-    seeds."""
+    """What the model draws with these weights, a row for each K of SHEET_K, from the same seeds."""
     conditioner = model.conditioner
     rows: list[tuple] = [()] * len(SHEET_K) * len(SHEET_SEEDS)
     if conditioner:
@@ -222,8 +220,7 @@ def reaverage(run: str | Path, sigma_rel: float) -> Model:
 def ship(
     run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200
 ) -> Path:
-    """Add a run to the shipped models: its weights in half precision, its configuration, a short
-    log."""
+    """Add a run to the shipped models: weights in half precision, configuration, a short log."""
     folder, target = find(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
     log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

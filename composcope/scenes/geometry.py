@@ -220,8 +220,7 @@ def corner(row, camera, k):
 
 @compiled
 def boxes(objects, camera, frame, width, height):
-    """Per object the pixels it may touch: the screen box of the corners of its own box in the
-    world."""
+    """Per object the pixels it may touch: the screen box of the corners of its box."""
     out = np.empty((len(objects), 4), np.int64)
     for i in range(len(objects)):
         box = out[i]

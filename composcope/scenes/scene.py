@@ -55,8 +55,7 @@ class Object:
 
     @property
     def radius(self) -> float:
-        """Half the height, which is also the height of the centre; a cube's half side is size /
-        sqrt(2)."""
+        """Half the height: the height of the centre; a cube's half side is size / sqrt(2)."""
         return SIZES[self.size] / math.sqrt(2) if self.shape == "cube" else SIZES[self.size]
 
 
@@ -103,7 +102,6 @@ def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
 def project(
     camera: tuple[float, float, float], point: tuple[float, float, float], view: str = "full"
 ) -> tuple[float, float, float]:
-    """(u, v, depth) of a point: fractions of the view, and the distance along the viewing
-    direction."""
+    """(u, v, depth) of a point: fractions of the view, and the distance along its direction."""
     right, up, depth = (camera_axes(camera) @ np.subtract(point, camera)).tolist()
     return 0.5 + right / depth / VIEWS[view] / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth

@@ -161,8 +161,7 @@ class Study:
         return self.folder / "logs" / f"{name}.log"
 
     def done(self, name: str) -> Done | None:
-        """What was noted when this very command was done; of another command under its name,
-        nothing."""
+        """What was noted when this very command was done; nothing of another under its name."""
         marker = self.marker(name)
         noted = read_json(marker, Done) if marker.exists() else None
         return noted if noted and noted.command == self.nodes[name].command else None

@@ -285,8 +285,7 @@ def trained_on(config: Config) -> str:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Rows by what they measure; where several rows have it, such as one a pixel, their mean is
-    taken."""
+    """Rows by what they measure; of several, such as one a pixel, the mean is taken."""
 
     words: str
     what: str

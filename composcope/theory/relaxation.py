@@ -39,8 +39,7 @@ class Coupled:
         return torch.tensor(list(product([-1.0, 1.0], repeat=self.n)), dtype=torch.float64)
 
     def chances(self, J: Asked) -> Float[Tensor, " states"]:
-        """p(h | J): neighbours agree, and an active block pushes its neighbours up, both by
-        epsilon."""
+        """p(h | J): neighbours agree, an active block pushes its neighbours up, both by epsilon."""
         h = self.signs
         pushed = [j + 1 + side for j in J for side in (-1, 1) if 0 <= j + 1 + side < self.n]
         return (self.epsilon * ((h[:, 1:] * h[:, :-1]).sum(1) + h[:, pushed].sum(1))).softmax(0)

@@ -80,8 +80,7 @@ class ScoreMachine:
 
 @lru_cache(maxsize=256)  # the steps of one sampling run ask for the same
 def disagreeing(machine: ScoreMachine, asked: tuple[float, ...]) -> Bool[Tensor, "cells images"]:
-    """The training patches that do not count: all but those nearest to `asked` from the centre
-    outwards."""
+    """The patches that do not count: all but those nearest to `asked` from the centre outwards."""
     assert machine.conditions is not None
     apart = (torch.tensor(asked).to(machine.conditions)[:, None] - machine.conditions).square()
     out = torch.zeros_like(apart, dtype=torch.bool)
