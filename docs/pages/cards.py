@@ -100,8 +100,8 @@ def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Seq
     if others:
         named = ", ".join(code(run) for run in others)
         parts.append(
-            f"Rows without weights ship of {named}: they were measured, and are too many "
-            "to carry. `composcope rows --where run=NAME` prints them."
+            f"Rows without weights ship of {named}: their weights are left "
+            "out to keep the package small. `composcope rows --where run=NAME` prints them."
         )
     return joined(parts)
 
@@ -120,7 +120,7 @@ def card(folder: Path, config: Config, rows: Sequence[Row]) -> str:
         f"# {name}",
         f"Trained on {plain(trained_on(config))}.{serves}",
         "## What it was trained on",
-        table(Table(("", ""), training(folder, config))),
+        table(Table(("what", "which"), training(folder, config))),
         folded("Every setting", settings(config)),
         "## What it can do",
         bullets(can(side, config, rows)),
@@ -326,11 +326,11 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
 def quoted(module) -> str:
     """The words with which a file opens, formulas as they stand there."""
     text = ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
-    return f"```text\n{text}\n```"
+    return text
 
 
 DETECTOR_NOTE = (
-    "Share of perfect images, which show exactly what is asked, that the detector misreads: not "
+    "Per cent of perfect images, which show exactly what is asked, that the detector misreads: not "
     "all in place, or an object too many."
 )
 
@@ -348,10 +348,11 @@ def detector_card(paths: Sequence[Path]) -> str:
         weights = sum(part.numel() for part in read_tensors(path).values())
         about: About = parse_json(read_about(path)["about"], About, str(path))
         lines: list[Sequence[Cell]] = []
-        Ks = sorted({K for error in about.errors for K in error.right})
+        Ks = [K for K in SHOWN_K if any(K in error.right for error in about.errors)]
         for error in about.errors:
             within = "" if error.tolerance is None else two(error.tolerance)
-            shares = [two(error.right[K] / error.scenes) if K in error.right else "" for K in Ks]
+            wrong = {K: 100 * count / error.scenes for K, count in error.right.items()}
+            shares = [two(wrong[K]) if K in wrong else "" for K in Ks]
             lines.append([f"{error.noun}s, {error.way}", error.view, within, *shares])
         head = ("asked", "view", "tolerance", *(f"K = {K}" for K in Ks))
         parts += [f"## {path.stem}", f"{weights:,} weights."]

@@ -62,11 +62,13 @@ def written(section: Section, material: Material, figures: dict[str, Figure]) ->
     tables = dict(section.tables(material))
     if section.name == "compose":
         parts += [plain(text) for text in K_MAX_WORDS]
-        tables["Drawn where they were asked, by K [95 %]"] = by_k(material)
+        tables["Drawn where they were asked, by K"] = by_k(material)
     for title, some in tables.items():
         parts.append(f"### {title}" if title else "")
         long = len(some.lines) > LONG
-        parts.append(folded(f"{len(some.lines)} lines", table(some)) if long else table(some))
+        parts.append(
+            folded(f"The numbers: {len(some.lines)} lines", table(some)) if long else table(some)
+        )
     if section.name == "sure":
         lines = not_so(material.rows, SIDES)
         parts.append(f"### What did not come out ({len(lines)})")

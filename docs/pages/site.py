@@ -26,10 +26,10 @@ def rooms() -> list[str]:
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """The navigation with all cards and all rooms."""
-    cards = sorted(path.name for path in (ROOT / "docs/cards").glob("*.md"))
-    cards.sort(key=lambda name: name != "README.md")
+    cards = sorted(path.stem for path in (ROOT / "docs/cards").glob("*.md"))
+    cards.sort(key=lambda name: name != "README")
     listed = {
-        "CARDS": [f"cards/{name}" for name in cards],
+        "CARDS": [f"cards/{name}.md" for name in cards],
         "API": ["api.md", *(f"api/{room}.md" for room in rooms())],
     }
     config.nav = [filled(entry, listed) for entry in config.nav or []]
