@@ -31,7 +31,7 @@ def fingerprint(folder: Path) -> str:
 
 
 def pages(folder: Path = SHIPPED) -> tuple[dict[str, str], Mapping[str, Figure]]:
-    """Text by its path below docs/, and the figures of the results."""
+    """Text and figures by their paths below docs/."""
     with style():
         results = page(material(folder, []))
     mark = (
@@ -56,8 +56,8 @@ def main() -> None:
     for name, text in made.items():
         write_text(DOCS / name, text)
     for name, figure in figures.items():
-        save(figure, DOCS / FOLDER / name)
-    new = {DOCS / name for name in made} | {DOCS / FOLDER / name for name in figures}
+        save(figure, DOCS / name)
+    new = {DOCS / name for name in (*made, *figures)}
     for path in old - new:
         path.unlink()
     print(f"{len(made)} pages and {len(figures)} figures -> {DOCS}; make docs builds the site")

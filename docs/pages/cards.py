@@ -325,8 +325,7 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
 
 def quoted(module) -> str:
     """The words with which a file opens, formulas as they stand there."""
-    text = ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
-    return text
+    return ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
 
 
 DETECTOR_NOTE = (

@@ -19,6 +19,7 @@ from composcope.study.table import Side
 from docs.pages.markdown import folded, joined, picture, plain, table
 
 FOLDER = "results"  # of the figures, beside the page
+FIRST = "figure1.png"  # of Figure 1, which README and the first page show too
 LONG = 12  # lines of a table that is folded away
 OPENING = """\
 # Results
@@ -34,7 +35,7 @@ Every row: `composcope rows --csv`."""
 @dataclass(frozen=True)
 class Page:
     text: str
-    figures: Mapping[str, Figure]  # by file name
+    figures: Mapping[str, Figure]  # by the name of the file, from docs/ on
 
 
 def page(material: Material) -> Page:
@@ -44,8 +45,8 @@ def page(material: Material) -> Page:
     parts.append(found)
     first = figure_1(material)
     if first is not None:
-        figures["figure1.png"] = first
-        parts.append(picture(f"{FOLDER}/figure1.png", FIGURE_1_WORDS))
+        figures[FIRST] = first
+        parts.append(picture(FIRST, FIGURE_1_WORDS))
     for section in SECTIONS:
         parts += written(section, material, figures)
     return Page(joined(parts), figures)
@@ -56,9 +57,9 @@ def written(section: Section, material: Material, figures: dict[str, Figure]) ->
     parts = [f"## {section.question}", f"**The paper.** {plain(section.paper)}"]
     parts += [f"**Here.** {plain(answer)}" for answer in section.answer(material)]
     for number, shown in enumerate(section.figures(material), start=1):
-        file = f"{section.name}-{number}.svg"
+        file = f"{FOLDER}/{section.name}-{number}.svg"
         figures[file] = shown.figure
-        parts.append(picture(f"{FOLDER}/{file}", shown.words))
+        parts.append(picture(file, shown.words))
     tables = dict(section.tables(material))
     if section.name == "compose":
         parts += [plain(text) for text in K_MAX_WORDS]

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "composcope"
 FROM_ROOT = ("CONTRIBUTING.md", "LOG.md", "CHANGELOG.md")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+CODE = re.compile(r"(```.*?```|`[^`\n]*`|^ {4}[^\n]*)", re.S | re.M)  # brackets in it are no links
 
 
 def rooms() -> list[str]:
@@ -85,6 +86,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         up = "../" * (len(here.parts) - 1)
         return f"{mark}[{words}]({up}{inside}{anchor})"
 
-    lines = markdown.split("```")
-    lines[::2] = [LINK.sub(turned, text) for text in lines[::2]]
-    return "```".join(lines)
+    parts = CODE.split(markdown)
+    parts[::2] = [LINK.sub(turned, text) for text in parts[::2]]
+    return "".join(parts)
