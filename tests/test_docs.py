@@ -230,8 +230,7 @@ def test_the_site_is_built_and_needs_nothing_from_elsewhere(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     for file in tmp_path.rglob("*.html"):
         fetched = re.findall(
-            r'<(?:script|img|iframe)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"',
-            file.read_text(),
+            r'<(?:script|img|iframe)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"', file.read_text()
         )
         addresses = {"".join(pair) for pair in fetched}
         assert not [address for address in addresses if re.match(r"(https?:)?//", address)], file

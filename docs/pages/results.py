@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import multiple
+from composcope.report.figures import rule
 from composcope.report.material import Material, of_side
 from composcope.report.pictures import FIGURE_1, SHOWN_K
 from composcope.report.sections import K_MAX_WORDS, SECTIONS, SIDES, Section, known_sides
@@ -39,7 +40,7 @@ class Page:
 
 
 def page(material: Material) -> Page:
-    figures: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {f"{FOLDER}/rule.svg": rule()}  # for the page on the method
     parts = [OPENING, "## In short", plain(headline(material.rows))]
     found = "\n".join(f"- **{fact.number}** {plain(fact.words)}" for fact in facts(material.rows))
     parts.append(found)
