@@ -1,6 +1,7 @@
 """A kind of condition is one class: shapes, ours, and one from outside, from training to what is
 measured of it."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,26 +20,9 @@ from composcope.runs import load
 from composcope.scenes.condition import CONDITIONERS
 from composcope.scenes.scene import SHAPES
 
-OUTSIDE = '''
-from dataclasses import dataclass, replace
-
-from composcope.scenes.condition import Names
-
-
-@dataclass(frozen=True)
-class SizeCounts(Names):
-    """How many large and small objects there are."""
-
-    noun = "size"
-    like = "large small"
-    names = ("large", "small")
-
-    def read(self, thing, place):
-        return thing.size
-
-    def dress(self, thing, name):
-        return replace(thing, size=name)
-'''
+# The example of the page on conditioners: how many large and small objects there are.
+PAGE = Path(__file__).parents[1] / "docs" / "conditioners.md"
+OUTSIDE = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)[0]
 
 
 @pytest.fixture(scope="module")

@@ -123,21 +123,28 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
     return figure
 
 
+COSINES = ("between", "within", "ratio", "gap")
+
+
+def by_part(rows: Sequence[Row]) -> dict[tuple[str, str, str], dict[str, Row]]:
+    """How alike concepts are, by maps, part of the network or output space, and noise level."""
+    named = {f"features/{name}": name for name in COSINES}
+    spaces = {"features/feature_space": "between", "features/feature_space_within": "within"}
+    by: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        of_part = named.get(row.what) if row.part in ("mean", "output") else None
+        name = of_part or spaces.get(row.what)
+        if name:
+            place = (row.maps or "", row.layer or "", row.level or "")
+            by.setdefault(place, {})[name] = row
+    return by
+
+
 def features_table(rows: Sequence[Row]) -> str:
     """A line a part of the network or output space and noise level, then what words do."""
-    shown = ("between", "within", "ratio", "gap")
-    lines = [f"{'where':<28}{'noise':<7}" + "".join(f"{name:>24}" for name in shown)]
-    by: dict[tuple, dict[str, Row]] = {}
-    for row in rows:
-        name = row.what.removeprefix("features/")
-        if name in shown and row.part in ("mean", "output"):
-            by.setdefault((row.maps or "", row.layer, row.level or ""), {})[name] = row
-        if name == "feature_space":
-            by.setdefault((row.maps or "", row.layer, row.level or ""), {})["between"] = row
-        if name == "feature_space_within":
-            by.setdefault((row.maps or "", row.layer, row.level or ""), {})["within"] = row
-    for (maps, layer, level), own in by.items():
-        cells = [estimate_text(own.get(name)) for name in shown]
+    lines = [f"{'where':<28}{'noise':<7}" + "".join(f"{name:>24}" for name in COSINES)]
+    for (maps, layer, level), own in by_part(rows).items():
+        cells = [estimate_text(own.get(name)) for name in COSINES]
         lines.append(
             f"{f'{layer} {maps}':<28}{level:<7}" + "".join(f"{text:>24}" for text in cells)
         )
