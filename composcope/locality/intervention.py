@@ -23,6 +23,7 @@ from composcope.diffusion.denoiser import (  # noqa: F401
     Wrapper,
     X,
 )
+from composcope.diffusion.places import offsets
 from composcope.errors import InputError
 
 Radius = float | Callable[[float], float]  # in image sides; or a function of the noise level
@@ -46,11 +47,7 @@ class Asked:
             raise InputError(
                 "these conditions have no places to be near to; take neighbourhoods=Strongest()"
             )
-        height, width = self.size
-        u, v = self.conditioner.places(self.parts).to(self.parts).T[..., None, None]
-        rows = (torch.arange(height, device=u.device)[:, None] + 0.5) / height
-        columns = (torch.arange(width, device=u.device) + 0.5) / width
-        return torch.stack(torch.broadcast_tensors((rows - v).abs(), (columns - u).abs()))
+        return offsets(self.conditioner.places(self.parts).to(self.parts), self.size)
 
     def near(self, radius: Radius) -> Bool[Tensor, "condition height width"]:
         """Neighbourhoods are squares, as the patches of section E.3 are."""

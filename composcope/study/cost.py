@@ -37,7 +37,7 @@ def operations(config: Config) -> int:
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from composcope.runs.model import conditioner_of, network
+    from composcope.runs.model import conditioner_of, network  # torch takes a second to load
 
     conditioner = conditioner_of(config)
     with torch.device("meta"):
@@ -70,6 +70,18 @@ def minutes(passes: float, config: Config, preset: str) -> float:
 
 def training_minutes(config: Config, preset: str) -> float:
     return START + config.recipe.images * training_operations(config) / RATES[preset] / 60
+
+
+def distilled_states(config: Config, minutes: float, reuse: int) -> int:
+    """States that a student learns from in so many minutes of one core. Each is a training view;
+    for one in `reuse` the teacher passes too: once for each of its conditions and once for none.
+    """
+    from composcope.runs.model import conditioner_of
+
+    conditioner = conditioner_of(config)
+    most = conditioner.most if conditioner else 0
+    passes = FORWARD_AND_BACKWARD + (most / 2 + 1) / reuse
+    return int(60 * minutes * CORE / (passes * views(config) * operations(config)))
 
 
 def evaluation_minutes(
