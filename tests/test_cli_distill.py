@@ -72,6 +72,7 @@ def test_minutes_become_states(run, monkeypatch, capsys):
 
 def test_what_is_wrong_is_said_in_one_sentence(run, tmp_path, monkeypatch, capsys):
     start(configure("color", "smoke", TINY | {"images": 8}), tmp_path / "color")
+    capsys.readouterr()
     for words, sentence in (
         ((tmp_path / "color",), "has no place"),
         ((run, "--intervention", "none"), "there is no intervention 'none'"),

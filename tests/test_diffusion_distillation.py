@@ -81,7 +81,9 @@ class Distillation:
             self.draw,
             lesson=self.lesson,
         )
-        self.away = (self.model.net.label.weight - teacher.net.label.weight).abs().max()
+        cond = torch.stack([ask(number) for number in range(3)])
+        asked = torch.ones(3, *SHAPE), torch.tensor([0.1, 1.0, 10.0]), cond
+        self.away = float((self.model(*asked) - teacher(*asked)).detach().abs().max())
 
     def draw(self, step, weights):
         if step == self.stop_at:
@@ -107,8 +109,8 @@ def test_states_are_those_of_walks():
         if walker in seen:
             begun = make(8 * seen[walker], 8)
             row = begun.walker.tolist().index(walker)
-            first = WALKS.sigma(begun.shift[row])
-            now = WALKS.sigma(begun.shift[row] + step + 1 - seen[walker])
+            at = torch.tensor([0.0, step + 1 - seen[walker]])
+            first, now = WALKS.sigma(begun.shift[row] + at)
             start = first * begun.noise[row]
             torch.testing.assert_close(
                 lesson.x[walker], answer[0] + now / first * (start - answer[0])
@@ -154,7 +156,7 @@ def test_a_distillation_that_was_stopped_ends_as_if_it_never_was(tmp_path):
 
 def test_a_checkpoint_of_something_else_is_refused():
     with pytest.raises(InputError, match="not of this distillation"):
-        lesson_of(None).restore({"walks/x": torch.zeros(1)})
+        lesson_of(lambda x, sigma, cond: x).restore({"walks/x": torch.zeros(1)})
     for wrong in ({"steps": 0}, {"reuse": 0}, {"memory": 0}):
         with pytest.raises(InputError, match="walks have from 1"):
             Walks(**wrong)

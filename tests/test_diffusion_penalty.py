@@ -64,7 +64,7 @@ def test_the_share_is_that_of_the_closed_form():
     plain = Loss(Precond(net, Zero(), 0.5))(x0, sigma, torch.zeros_like(x0), cond)
     assert len(plain) == 2
     torch.testing.assert_close(torch.stack(plain), torch.stack([objective, error]))
-    assert float(penalty.scaled(shares)) == pytest.approx(0.5 / SHARE * 2 * expected / 3)
+    assert float(penalty.scaled(shares.detach())) == pytest.approx(0.5 / SHARE * 2 * expected / 3)
 
 
 def test_it_pulls_far_influence_down():
@@ -106,7 +106,7 @@ def test_off_is_as_it_was():
             total, numbers = Denoising(recipe, penalty)(
                 Loss(Precond(net, Zero(), 0.5)), made, sources
             )
-            losses.append((float(total), numbers.tolist()))
+            losses.append((float(total.detach()), numbers.tolist()))
     off, on = losses[:12], losses[12:]
     assert [numbers for _, numbers in off] == [numbers for _, numbers in on]  # the log is the same
     more = [a - b for (a, _), (b, _) in zip(on, off, strict=True)]

@@ -33,7 +33,7 @@ class Args:
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """A shipped model by name, or a run folder."""
     intervention: Annotated[str, tyro.conf.arg(metavar="NAME")] = "local"
-    """local, smooth, annealed, own, within or composed."""
+    """local, smooth, annealed, own, peaks, within or composed."""
     radius: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Of the intervention, in image sides."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None

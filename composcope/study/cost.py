@@ -20,6 +20,7 @@ GPU = 0.4 * 312e12
 RATES = {"smoke": 5e9, "laptop": CORE, "small": GPU, "paper": GPU}  # small networks mostly wait
 START = 0.15  # minutes to begin a command
 FORWARD_AND_BACKWARD = 3
+PENALISED = 0.25  # of the batches of a training with a penalty (diffusion/penalty.py)
 PATCHES_AN_IMAGE = 2  # in training, one with a condition and one without (section E.3)
 NOISE_LEVELS = 9  # of locality
 PIXELS = 5  # whose gradients are taken, each in three channels
@@ -59,9 +60,10 @@ def views(config: Config) -> int:
 
 
 def training_operations(config: Config) -> int:
-    """For one training image."""
+    """For one training image; a penalised batch has every image twice."""
     seen = PATCHES_AN_IMAGE if config.net == "local" else 1
-    return FORWARD_AND_BACKWARD * seen * operations(config)
+    passes = FORWARD_AND_BACKWARD * seen * operations(config)
+    return round(passes * (1 + PENALISED)) if config.recipe.penalty else passes
 
 
 def minutes(passes: float, config: Config, preset: str) -> float:
