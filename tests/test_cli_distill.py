@@ -91,9 +91,7 @@ def test_what_is_wrong_is_said_in_one_sentence(run, tmp_path, monkeypatch, capsy
 def test_colours_are_distilled_by_their_own_influence(tmp_path, monkeypatch):
     start(configure("color", "smoke", TINY | {"images": 8}), tmp_path / "color")
     out = tmp_path / "new"
-    command(
-        monkeypatch, tmp_path / "color", "--intervention", "own", "--images", 16, "--out", out
-    )
+    command(monkeypatch, tmp_path / "color", "--intervention", "own", "--images", 16, "--out", out)
     assert Config.load(out / "config.json").teacher.radius is None
     assert load(out).conditioner.noun == "colour"
 

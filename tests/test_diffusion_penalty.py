@@ -80,8 +80,10 @@ def test_lists_have_places_too():
     conditioner = LocationList()
     cond = conditioner([[(0.25, 0.25), (0.75, 0.25)]] * 40)
     penalty = Penalty(1.0, 0.2, conditioner)
-    batches = [penalty.draw(cond, (16, 16), [generator(9, 40 * b + i) for i in range(40)])
-               for b in range(40)]
+    batches = [
+        penalty.draw(cond, (16, 16), [generator(9, 40 * b + i) for i in range(40)])
+        for b in range(40)
+    ]
     drawn = [batch for batch in batches if batch is not None]
     assert 2 < len(drawn) < 20  # a quarter of 40
     without, far = drawn[0]

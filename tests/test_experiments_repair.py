@@ -8,15 +8,16 @@ import torch
 
 from composcope.evaluation import Found
 from composcope.experiments import neighbourhoods, overlap, predict
+from composcope.features import sdxl
+from composcope.locality import intervene
 from composcope.locality.intervention import Peaks, Strongest
 from composcope.report import sections
 from composcope.report.material import Material
 from composcope.report.words import repaired
 from composcope.results import Row, gather, read_rows, row, where
+from composcope.runs import load
 from composcope.runs.config import configure
 from composcope.runs.distilling import distill, student_config
-from composcope.runs import load
-from composcope.locality import intervene
 from composcope.runs.training import start
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, held_out, prediction
 
@@ -45,7 +46,7 @@ def test_pairs_are_at_their_distance():
     for distance in (0.05, 0.3):
         for (u, v), (s, t) in overlap.pairs(distance, 20):
             assert math.hypot(u - s, v - t) == pytest.approx(distance)
-            assert 0 < min(u, v, s, t) and max(u, v, s, t) < 1
+            assert min(u, v, s, t) > 0 and max(u, v, s, t) < 1
     near, far = (overlap.pairs(d, 5) for d in (0.1, 0.2))
     for a, b in zip(near, far, strict=True):
         np.testing.assert_allclose(np.mean(a, 0), np.mean(b, 0))  # one centre for all distances
@@ -122,8 +123,15 @@ def known(run: str, locality: float, loss: float, filled: float) -> list[Row]:
         row("locality/near_share", -locality, sigma=0.1, **early),
         row("training/loss", loss, **early),
         row("length/found", filled, run=run, snapshot="final", K=6, asked="paper"),
-        row("length/found", 99.0, run=run, snapshot="final", K=6, asked="paper",
-            intervention="local"),
+        row(
+            "length/found",
+            99.0,
+            run=run,
+            snapshot="final",
+            K=6,
+            asked="paper",
+            intervention="local",
+        ),
     ]
 
 
@@ -151,8 +159,16 @@ def test_predict(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(predict, "IMAGES", 40)
     monkeypatch.setattr(predict, "WIDTHS", (8,))
     monkeypatch.setattr(predict, "RADII", (1,))
-    args = dict(count=2, preset="smoke", num=2, samples=2, levels=2, folders=(),
-                work=tmp_path / "runs", out=tmp_path / "predict.jsonl")
+    args = dict(
+        count=2,
+        preset="smoke",
+        num=2,
+        samples=2,
+        levels=2,
+        folders=(),
+        work=tmp_path / "runs",
+        out=tmp_path / "predict.jsonl",
+    )
     assert predict.main(**args, dry_run=True) == [] and not (tmp_path / "runs").exists()
     assert "2 runs" in capsys.readouterr().out
     predict.main(**args)
@@ -224,9 +240,9 @@ def test_phrases_are_met_by_colour_and_third():
 
 
 def test_neighbourhoods(runs, tmp_path, monkeypatch):
-    from tests.small_sdxl import small
+    from small_sdxl import random_pipeline
 
-    monkeypatch.setattr(neighbourhoods.sdxl, "load", lambda name: small())
+    monkeypatch.setattr(neighbourhoods.sdxl, "load", lambda name: sdxl.SDXL(random_pipeline()))
     out = tmp_path / "neighbourhoods.jsonl"
     rows = neighbourhoods.main((str(runs / "color"),), "text", 2, 2, 3, out)
     for what in ("length/found", "text/found"):
@@ -247,7 +263,9 @@ def test_the_report_shows_what_is_measured():
     curve = [
         row("overlap/both", share, run="exp1", distance=d) for d, share in ((0.1, 0.2), (0.3, 1.0))
     ]
-    colours = [row("length/found", 3.0, run="color", K=4, intervention=way) for way in (None, "own")]
+    colours = [
+        row("length/found", 3.0, run="color", K=4, intervention=way) for way in (None, "own")
+    ]
     losses = [3.0, 1.0, 2.0, 5.0]
     small = [r for i in range(4) for r in known(f"r{i}", i / 10, losses[i], 1 + i / 2)]
     rows = [*curve, row("overlap/fails", 0.17, run="exp1"), *colours, *small, *prediction(small)]

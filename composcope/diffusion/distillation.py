@@ -131,17 +131,17 @@ class Following:
         at = (made.step + way) % self.walks.steps + self.shift[way]
         sigma = self.walks.sigma(at)
         x, cond = self.x[way], self.cond[way]
-        with torch.no_grad():
-            target = self.teacher(x, sigma, cond)
+        precision = torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16)
+        with torch.no_grad(), precision:
+            target = self.teacher(x, sigma, cond).float()
 
         # The student's answers there, and at states of before.
         self.past.add(x, sigma, cond, target)
         again = self.past.choose(len(sources) - len(way), sources[0])
         all_x, all_sigma, all_cond, all_targets = (
-            torch.cat([new, old])
-            for new, old in zip((x, sigma, cond, target), again, strict=True)
+            torch.cat([new, old]) for new, old in zip((x, sigma, cond, target), again, strict=True)
         )
-        with torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16):
+        with precision:
             denoised = loss.denoiser(all_x, all_sigma, all_cond)
             objective, error = loss.compared(denoised, all_targets, all_sigma)
 

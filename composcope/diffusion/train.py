@@ -152,8 +152,11 @@ def ahead(make: Callable[[int], T], starts: Iterable[int], makers: int = 1) -> I
 
 
 def use(torch_threads: int, numba_threads: int) -> None:
-    torch.set_num_threads(torch_threads)
+    """Threads of this thread's work from here on. Numba comes first: where both use OpenMP, the
+    first call to it sets OpenMP's number to all cores, and torch's with it.
+    """
     numba.set_num_threads(min(numba_threads, numba.config.NUMBA_NUM_THREADS))
+    torch.set_num_threads(torch_threads)
 
 
 def parts_of(recipe: Recipe) -> int:

@@ -109,7 +109,10 @@ def phrases_of(K: int, index: int) -> list[Phrase]:
     chance = np.random.default_rng([K, index])
     thirds = sorted(chance.permutation(len(PLACES))[:K].tolist())
     colors = chance.permutation(list(COLORS))[:K].tolist()
-    return [(color, str(chance.choice(SHAPES)), third) for color, third in zip(colors, thirds, strict=True)]
+    return [
+        (color, str(chance.choice(SHAPES)), third)
+        for color, third in zip(colors, thirds, strict=True)
+    ]
 
 
 def words_of(phrase: Phrase) -> str:
@@ -148,9 +151,7 @@ def text_rows(name: str, num: int, steps: int, folder: Path) -> list[Row]:
     return rows
 
 
-def drawn_phrases(
-    model: Any, K: int, num: int, steps: int, way: str | None
-) -> np.ndarray:
+def drawn_phrases(model: Any, K: int, num: int, steps: int, way: str | None) -> np.ndarray:
     """An image of each set of phrases, from seeds 0, 1, 2, ..."""
     levels = model.levels(steps)
     pictures = []

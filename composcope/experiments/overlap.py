@@ -99,9 +99,7 @@ def main(
     return rows
 
 
-def at_distance(
-    model: Drawer, distance: float, num: int, steps: int, folder: Path
-) -> Answers:
+def at_distance(model: Drawer, distance: float, num: int, steps: int, folder: Path) -> Answers:
     about = {**model.about, "distance": distance, "steps": steps}
     name = f"{about['run']}-{about.get('intervention')}-{about.get('weights')}-{distance:g}-{steps}"
     return answered(model, pairs(distance, num), 0, steps, folder / f"{name}.npz", about)

@@ -88,7 +88,9 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
             style = look(one.run)
             panel.plot(one.early, one.final, style.marker, color=style.color, ms=5, alpha=0.8)
         panel.set(xlabel=f"early {known}", ylabel="in the end drawn of 6 asked")
-        whole = [row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma]
+        whole = [
+            row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma
+        ]
         if whole:
             panel.set_title(f"rank correlation {whole[-1].estimate}", fontsize=9)
     levels = [row for row in where(rows, what="predict/spearman", concept=LOCALITY) if row.sigma]

@@ -340,9 +340,7 @@ def overlap(rows: Sequence[Row]) -> str:
 
 
 def predicted(rows: Sequence[Row]) -> str:
-    found = {
-        row.concept: row for row in where(rows, what="predict/spearman") if row.sigma is None
-    }
+    found = {row.concept: row for row in where(rows, what="predict/spearman") if row.sigma is None}
     if not found:
         return ""
     errors = {row.concept: row for row in where(rows, what="predict/error")}

@@ -72,8 +72,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Teacher:
-    """What a run was distilled from: another run as an intervention makes it, at states of walks.
-    """
+    """What a run was distilled from: another run as an intervention makes it, at states of walks."""
 
     run: str  # the name of its folder
     weights: str  # fingerprint

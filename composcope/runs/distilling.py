@@ -97,7 +97,11 @@ def try_out(model: Model, repaired: Denoiser, device: str) -> None:
     """
     cond = model.conditioner([model.conditioner.choose(1, 0, 0, model.conditioner.ways[-1])])
     with torch.no_grad():
-        repaired(torch.zeros(1, *model.shape, device=device), torch.ones(1, device=device), cond.to(device))
+        repaired(
+            torch.zeros(1, *model.shape, device=device),
+            torch.ones(1, device=device),
+            cond.to(device),
+        )
 
 
 def asked(conditioner: SumOfParts, seed: int) -> Ask:

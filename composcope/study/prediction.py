@@ -103,9 +103,7 @@ def held_out(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"])
     return estimate(np.sqrt(means), len(missed))
 
 
-def missed_by(
-    early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"], k: int
-) -> float:
+def missed_by(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"], k: int) -> float:
     """How far the line through all runs but the k-th is from it; without any spread the line is
     their mean.
     """
