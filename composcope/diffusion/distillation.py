@@ -18,7 +18,7 @@ from composcope.diffusion.checkpoint import Weights
 from composcope.diffusion.denoiser import Denoiser, X
 from composcope.diffusion.log import sums
 from composcope.diffusion.loss import Loss, Noise, generator
-from composcope.diffusion.train import Recipe
+from composcope.diffusion.train import Recipe, layout
 from composcope.errors import InputError
 
 # Noise levels of a walk: the sampler's, but not below what decides anything of an image.
@@ -124,13 +124,15 @@ class Following:
     ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
         device = self.x.device
         self.begin(made)
+        order = layout(self.recipe)
 
         # The teacher's answers at the states of all walkers that are on their way.
         every = torch.arange(len(self.x), device=device)
         way = every[(-every) % self.walks.steps <= made.step]
         at = (made.step + way) % self.walks.steps + self.shift[way]
         sigma = self.walks.sigma(at)
-        x, cond = self.x[way], self.cond[way]
+        x = self.x[way].contiguous(memory_format=order)
+        cond = self.cond[way]
         precision = torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16)
         with torch.no_grad(), precision:
             target = self.teacher(x, sigma, cond).float()
@@ -142,6 +144,7 @@ class Following:
             torch.cat([new, old]) for new, old in zip((x, sigma, cond, target), again, strict=True)
         )
         with precision:
+            all_x = all_x.contiguous(memory_format=order)
             denoised = loss.denoiser(all_x, all_sigma, all_cond)
             objective, error = loss.compared(denoised, all_targets, all_sigma)
 

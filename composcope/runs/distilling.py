@@ -15,7 +15,7 @@ from torch import Tensor
 from composcope.diffusion.denoiser import Denoiser
 from composcope.diffusion.distillation import Ask, Following, Walks, starts_of
 from composcope.diffusion.loss import generator
-from composcope.diffusion.train import use
+from composcope.diffusion.train import layout, use
 from composcope.errors import InputError
 from composcope.files import locked
 from composcope.runs.config import Config, Teacher
@@ -81,6 +81,7 @@ def distill(
         if is_finished(config, folder):
             return
         try_out(model, repaired, device)
+        model.to(memory_format=layout(config.recipe))  # type: ignore[call-overload]
         student = Model(config, model.pixels, conditioner=model.conditioner)
         student.load_state_dict(model.state_dict())
         walks, recipe = config.teacher.walks, config.recipe
