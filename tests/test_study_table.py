@@ -44,7 +44,7 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
 def test_every_effect_is_about_runs_of_the_study():
     for effect in EFFECTS:
         for side in (effect.above, effect.below):
-            assert side.run in BY_NAME or side.run in table.MACHINES
+            assert side.run in {*BY_NAME, *table.MACHINES, table.STUDENT}
             assert side.intervention is None or side.intervention in BY_NAME[side.run].interventions
     assert any("lacks pixel locality" in effect.says for effect in EFFECTS)
     assert any("middle noise" in effect.says for effect in EFFECTS)

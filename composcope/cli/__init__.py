@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": "what the paper says and what our models do, in a report",
     "scenes": "make CLEVR scenes: images with exact ground truth",
     "train": "train a model of the study, or any other",
+    "distill": "teach a model to do in one pass what an intervention makes of it in many",
     "sample": "draw images with a trained model",
     "evaluate": "count what a model drew; K_max with an interval",
     "locality": "what every pixel of a score looks at",

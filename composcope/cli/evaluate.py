@@ -48,7 +48,7 @@ class Args:
     snapshot: str = "final"
     """early, middle or final weights of the run."""
     intervention: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """At sampling time, without training: local, smooth, annealed, own, within or composed."""
+    """At sampling time, without training: local, smooth, annealed, own, peaks, within or composed."""
     radius: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Of the intervention, in image sides."""
     seed: int = 0

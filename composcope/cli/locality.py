@@ -36,7 +36,7 @@ class Args:
     asked: str | None = None
     """Conditions, such as "0.65,0.65 0.35,0.35" or "red blue"; else the usual four of the model."""
     intervention: str | None = None
-    """Measure the model with an intervention: local, smooth, annealed, own, within or composed."""
+    """Measure the model with an intervention: local, smooth, annealed, own, peaks, within or composed."""
     radius: float | None = None
     """Of the intervention, in image sides."""
     noise_levels: int = 9

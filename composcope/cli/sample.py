@@ -37,7 +37,7 @@ class Args:
     snapshot: str = "final"
     """early, middle or final."""
     intervention: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """At sampling time, without training: local, smooth, annealed, own, within or composed."""
+    """At sampling time, without training: local, smooth, annealed, own, peaks, within or composed."""
     radius: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Of the intervention, in image sides."""
     conditioner: Annotated[str | None, tyro.conf.arg(metavar="package.module:Class")] = None

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from composcope.chance import GAMMA, MASK, mix
 from composcope.diffusion.denoiser import Precond
+from composcope.diffusion.penalty import far_share
 
 
 def generator(seed: int, position: int, device: torch.device | str = "cpu") -> torch.Generator:
@@ -55,13 +56,35 @@ class Loss(nn.Module):
         sigma: Float[Tensor, " n"],
         noise: Float[Tensor, "n channel height width"],
         cond: Float[Tensor, "n features"] | None,
-    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        without: Float[Tensor, "n features"] | None = None,
+        far: Float[Tensor, "n 1 height width"] | None = None,
+    ) -> tuple[Float[Tensor, " n"], ...]:
         """(what is minimised, its part lambda |D - x0|^2 alone), both the mean over an image's
         values.
+
+        With `without`, cond less one condition, and `far`, where that condition should not act,
+        the share of its influence there as well (penalty.py).
         """
-        denoised = self.denoiser(x0 + sigma[:, None, None, None] * noise, sigma, cond)
-        sd = self.denoiser.sigma_data
-        weight = (sigma**2 + sd**2) / (sigma * sd) ** 2  # lambda(sigma): EDM, table 1
-        error = weight * (denoised - x0).square().mean((1, 2, 3))
+        x = x0 + sigma[:, None, None, None] * noise
+        if without is None or far is None or cond is None:
+            return self.compared(self.denoiser(x, sigma, cond), x0, sigma)
+        conds = torch.cat([cond, without])
+        denoised, other = self.denoiser(x.repeat(2, 1, 1, 1), sigma.repeat(2), conds).chunk(2)
+        influence = self.weight(sigma)[:, None, None, None] * (denoised - other).square()
+        return *self.compared(denoised, x0, sigma), far_share(influence, far)
+
+    def compared(
+        self,
+        denoised: Float[Tensor, "n channel height width"],
+        x0: Float[Tensor, "n channel height width"],
+        sigma: Float[Tensor, " n"],
+    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """The loss of what the denoiser said, and its error alone."""
+        error = self.weight(sigma) * (denoised - x0).square().mean((1, 2, 3))
         u = self.denoiser.log_variance(sigma)
         return error / u.exp() + u, error.detach()  # EDM2, eq. 21
+
+    def weight(self, sigma: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """lambda(sigma): EDM, table 1."""
+        sd = self.denoiser.sigma_data
+        return (sigma**2 + sd**2) / (sigma * sd) ** 2

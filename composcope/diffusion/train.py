@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numba
 import torch
@@ -29,6 +29,7 @@ from composcope.diffusion import checkpoint
 from composcope.diffusion.checkpoint import State, Weights
 from composcope.diffusion.log import Log, sums
 from composcope.diffusion.loss import Loss, Noise, generator
+from composcope.diffusion.penalty import Penalty
 from composcope.errors import InputError, Stopped
 from composcope.progress import bar
 from composcope.signals import Stop
@@ -58,6 +59,9 @@ class Recipe:
     P_mean: float = -0.3  # mean of ln sigma
     P_std: float = 1.3  # its standard deviation
     optimizer: Literal["adam", "muon"] = "adam"  # muon: on matrices, adam on the rest
+    cool: int = 0  # over the last so many the rate falls to zero as well
+    penalty: float = 0.0  # weight of the influence that conditions have far away (penalty.py)
+    penalty_radius: float = 0.1875  # beyond this it is far, in image sides
     sigma_rels: tuple[float, ...] = (0.05, 0.10)  # widths of the averages
     sigma_rel: float = 0.10  # the one of them that is the trained model
     accumulate: int = 1  # parts in which a process works through its share of a batch
@@ -77,13 +81,18 @@ class Recipe:
                 raise InputError(
                     f"{name} = {value}: a training needs one above 0 and below {MOST:g}"
                 )
-        for name in ("warmup", "seed"):
+        for name in ("warmup", "cool", "seed"):
             if not 0 <= getattr(self, name) < 2**63:
                 raise InputError(
                     f"{name} = {getattr(self, name)}: it is a number from 0 to 2^63 - 1"
                 )
         if not -100 < self.P_mean < 100:
             raise InputError(f"P_mean = {self.P_mean}: ln sigma is between -100 and 100")
+        if not 0 <= self.penalty < MOST or not 0 < self.penalty_radius <= 1:
+            raise InputError(
+                f"penalty = {self.penalty}, penalty_radius = {self.penalty_radius}: a weight of 0 "
+                "or more, and a radius above 0 and at most 1"
+            )
         if self.sigma_rel not in self.sigma_rels or not all(
             0.001 <= s <= 0.28 for s in self.sigma_rels
         ):
@@ -114,7 +123,9 @@ Make: TypeAlias = Callable[[int, int], Examples]  # (position of the first image
 
 
 def learning_rate(recipe: Recipe, t: int) -> float:
-    return recipe.lr * min(t / max(recipe.warmup, 1), 1) / math.sqrt(max(t / recipe.decay, 1))
+    rate = recipe.lr * min(t / max(recipe.warmup, 1), 1) / math.sqrt(max(t / recipe.decay, 1))
+    left = recipe.steps * recipe.batch - t
+    return rate * min(left / recipe.cool, 1) if recipe.cool else rate
 
 
 def starts(recipe: Recipe, first: int, size: int, parts: range) -> Iterator[int]:
@@ -141,8 +152,11 @@ def ahead(make: Callable[[int], T], starts: Iterable[int], makers: int = 1) -> I
 
 
 def use(torch_threads: int, numba_threads: int) -> None:
-    torch.set_num_threads(torch_threads)
+    """Threads of this thread's work from here on. Numba comes first: where both use OpenMP, the
+    first call to it sets OpenMP's number to all cores, and torch's with it.
+    """
     numba.set_num_threads(min(numba_threads, numba.config.NUMBA_NUM_THREADS))
+    torch.set_num_threads(torch_threads)
 
 
 def parts_of(recipe: Recipe) -> int:
@@ -195,33 +209,69 @@ def asked_to_stop(stop: Stop, device: torch.device | str) -> int:
     return int(number)
 
 
-def forward(
-    loss: nn.Module,
-    examples: Examples,
-    sources: list[torch.Generator],
-    recipe: Recipe,
-    layout: torch.memory_format,
-) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
-    """The mean loss of some images' views and the numbers for the log; `sources` are the images'
-    generators.
+@runtime_checkable
+class Lesson(Protocol):
+    """How what was made for a part of a batch becomes a loss, and what that leaves for the next
+    step: `tensors` go into the checkpoint.
     """
-    device = sources[0].device
-    x0 = examples.x0.to(device=device, memory_format=layout)
-    cond = None if examples.cond is None else examples.cond.to(device)
-    levels = Noise(recipe.P_mean, recipe.P_std)
-    views = len(x0) // len(sources)
-    sigma, noise = levels.draw(x0, [source for source in sources for _ in range(views)])
-    if examples.inside is not None:
-        noise = noise * examples.inside.to(device)
-    with torch.autocast(device.type, torch.bfloat16, enabled=recipe.bf16):
-        objective, error = loss(x0, sigma, noise, cond)
-    return objective.mean(), sums(objective, error, sigma, levels)
+
+    def __call__(
+        self, loss: nn.Module, made: Any, sources: list[torch.Generator]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
+        """The mean loss and the numbers for the log; `sources` are the images' generators."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]: ...
+
+    def restore(self, kept: Weights) -> None: ...
+
+
+class Denoising:
+    """The lesson of images: noise is put on them, and the network takes it away. Nothing is left
+    for the next step.
+    """
+
+    def __init__(self, recipe: Recipe, penalty: Penalty | None = None):
+        self.recipe = recipe
+        self.penalty = penalty
+
+    def __call__(
+        self, loss: nn.Module, made: Examples, sources: list[torch.Generator]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
+        device = sources[0].device
+        x0 = made.x0.to(device=device, memory_format=layout(self.recipe))
+        cond = None if made.cond is None else made.cond.to(device)
+        levels = Noise(self.recipe.P_mean, self.recipe.P_std)
+        views = len(x0) // len(sources)
+        sigma, noise = levels.draw(x0, [source for source in sources for _ in range(views)])
+        if made.inside is not None:
+            noise = noise * made.inside.to(device)
+        without: tuple = ()
+        if self.penalty is not None and cond is not None:
+            without = self.penalty.draw(cond, x0.shape[2:], sources) or ()
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16):
+            objective, error, *far = loss(x0, sigma, noise, cond, *without)
+        numbers = sums(objective, error, sigma, levels)
+        total = objective.mean()
+        if self.penalty is not None and far:
+            total = total + self.penalty.scaled(far[0])
+        return total, numbers
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, kept: Weights) -> None:
+        pass
+
+
+def layout(recipe: Recipe) -> torch.memory_format:
+    return torch.channels_last if recipe.channels_last else torch.contiguous_format
 
 
 def train(
     model: nn.Module,
     loss: Loss,
-    make: Make,
+    make: Callable[[int, int], Any],
     recipe: Recipe,
     folder: Path,
     renormalize: Callable[[nn.Module], None],
@@ -229,9 +279,11 @@ def train(
     draw: Callable[[int, Weights], None],
     device: torch.device | str = "cpu",
     makers: int = 1,
+    lesson: Lesson | None = None,
 ) -> None:
     """Train the weights of `model` through `loss`, from the last checkpoint in `folder` on.
 
+    `lesson` says what is learned from what `make` makes, denoising of Examples if it is not given.
     `keep(name, weights)` receives the averaged weights at the moments of SNAPSHOTS and as "final"
     at the end, `draw(step, weights)` at intervals; `makers` threads call `make`. SIGINT and SIGTERM
     end the step and save a checkpoint; then Stopped says where the run goes on.
@@ -240,8 +292,8 @@ def train(
     ranks = dist.get_world_size() if dist.is_initialized() else 1
 
     # Set up the model and all that changes with it.
-    layout = torch.channels_last if recipe.channels_last else torch.contiguous_format
-    model.to(device).to(memory_format=layout)  # type: ignore[call-overload]
+    model.to(device).to(memory_format=layout(recipe))  # type: ignore[call-overload]
+    lesson = lesson or Denoising(recipe)
     state = State(model, recipe.optimizer, recipe.sigma_rels)
     average = state.averages[recipe.sigma_rel].average
     totals = torch.zeros(2, 4)
@@ -251,6 +303,7 @@ def train(
     if found := checkpoint.latest(folder / "checkpoints"):
         first, tensors = found
         state.restore(first, tensors)
+        lesson.restore(tensors)
         totals = tensors.get("log/totals", totals)
     saved_step = first
     saved_time = time.monotonic()
@@ -270,7 +323,7 @@ def train(
     def save_checkpoint(step: int) -> None:
         nonlocal saved_step, saved_time
         if rank == 0 and step > saved_step:
-            tensors = state.tensors() | {"log/totals": totals}
+            tensors = state.tensors() | lesson.tensors() | {"log/totals": totals}
             checkpoint.save(folder / "checkpoints", step, tensors)
         saved_step = step
         saved_time = time.monotonic()
@@ -301,9 +354,9 @@ def train(
             step_totals = torch.zeros(2, 4, device=device)
             for part in mine:
                 with shared.no_sync() if shared and part != mine[-1] else nullcontext():
-                    start, examples = next(data)
+                    start, made = next(data)
                     sources = [generator(recipe.seed, start + i, device) for i in range(size)]
-                    objective, numbers = forward(shared or loss, examples, sources, recipe, layout)
+                    objective, numbers = lesson(shared or loss, made, sources)
                     (objective / recipe.accumulate).backward()
                     step_totals += numbers
             if ranks > 1:

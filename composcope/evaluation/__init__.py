@@ -5,6 +5,7 @@ from composcope.evaluation.accuracy import perfect
 from composcope.evaluation.detect import Found, detect
 from composcope.evaluation.evaluate import (
     Answers,
+    answered,
     evaluate,
     evaluate_images,
     read_answers,
@@ -17,6 +18,7 @@ __all__ = [
     "Answers",
     "Found",
     "Outcome",
+    "answered",
     "detect",
     "evaluate",
     "evaluate_images",

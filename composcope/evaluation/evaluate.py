@@ -6,7 +6,7 @@ A measurement: a function from a model to rows. Commands, the study, the explore
 this one."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,25 +94,19 @@ def evaluate(
             asked = conditioner.ask(k, num, seed, way)
             path = Path(keep) / f"K{k}.npz" if keep else None
             source = {**setting, "solver": solver, "K": k}
-            kept = read_answers(path, source).first(num) if path and path.exists() else None
-            while kept is None or len(kept.images) < num:
-                done = len(kept.images) if kept else 0
-                progress.update(task, completed=num * len(answers) + done)
-                first = seed + APART * k + done
-                some = asked[done : done + batch]
-                images = draw(
-                    model,
-                    some,
-                    range(first, first + len(some)),
-                    steps,
-                    solver,
-                    batch,
-                    device=device,
-                )
-                kept = joined(kept, Answers(images, some, detect(images)))
-                if path:
-                    write_answers(path, kept, source)
-            answers[k] = kept
+            counted = num * len(answers)
+            answers[k] = answered(
+                model,
+                asked,
+                seed + APART * k,
+                steps,
+                path,
+                source,
+                solver,
+                batch,
+                device,
+                lambda done, counted=counted: progress.update(task, completed=counted + done),
+            )
             progress.update(task, completed=num * len(answers))
     if keep:
         path = Path(keep) / "samples.npz"
@@ -130,6 +124,36 @@ def evaluate(
     # Objects beside those asked for are no fault where the labels of training left so many out.
     extras = most_unlabelled(model.about.get("labels") or "all", trained or 1)
     return [*judged(conditioner, answers, tolerance, setting, error, trained, extras), counts]
+
+
+def answered(
+    model: Drawer,
+    asked: Sequence[ConditionSet],
+    first: int,
+    steps: int,
+    path: Path | None = None,
+    source: Mapping[str, Any] | None = None,
+    solver: str = "heun",
+    batch: int = 32,
+    device: torch.device | str = "cpu",
+    progress: Callable[[int], None] = lambda done: None,
+) -> Answers:
+    """An image of each condition set, from the seeds `first`, `first` + 1, ..., and what is found
+    in it. With a `path` images are kept there with the `source` they were made from, and those that
+    are there are not drawn again.
+    """
+    num = len(asked)
+    kept = read_answers(path, source).first(num) if path and path.exists() else None
+    while kept is None or len(kept.images) < num:
+        done = len(kept.images) if kept else 0
+        progress(done)
+        some = asked[done : done + batch]
+        seeds = range(first + done, first + done + len(some))
+        images = draw(model, some, seeds, steps, solver, batch, device=device)
+        kept = joined(kept, Answers(images, list(some), detect(images)))
+        if path:
+            write_answers(path, kept, source or {})
+    return kept
 
 
 def evaluate_images(

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from composcope.diffusion.denoiser import (  # noqa: F401
@@ -23,6 +23,7 @@ from composcope.diffusion.denoiser import (  # noqa: F401
     Wrapper,
     X,
 )
+from composcope.diffusion.places import offsets
 from composcope.errors import InputError
 
 Radius = float | Callable[[float], float]  # in image sides; or a function of the noise level
@@ -46,11 +47,7 @@ class Asked:
             raise InputError(
                 "these conditions have no places to be near to; take neighbourhoods=Strongest()"
             )
-        height, width = self.size
-        u, v = self.conditioner.places(self.parts).to(self.parts).T[..., None, None]
-        rows = (torch.arange(height, device=u.device)[:, None] + 0.5) / height
-        columns = (torch.arange(width, device=u.device) + 0.5) / width
-        return torch.stack(torch.broadcast_tensors((rows - v).abs(), (columns - u).abs()))
+        return offsets(self.conditioner.places(self.parts).to(self.parts), self.size)
 
     def near(self, radius: Radius) -> Bool[Tensor, "condition height width"]:
         """Neighbourhoods are squares, as the patches of section E.3 are."""
@@ -93,10 +90,8 @@ class Nearest:
         return none_and_singles(len(asked.parts), asked.parts.device)
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        away = asked.offsets().norm(dim=0)
-        away = away.masked_fill(~asked.near(self.radius), torch.inf)
-        nothing = away.new_full((1, *asked.size), torch.finfo(away.dtype).max)
-        nearest = torch.cat([nothing, away]).argmin(0)
+        radius = self.radius(asked.sigma) if callable(self.radius) else self.radius
+        nearest = nearest_within(asked.offsets(), radius)
         return blurred_weights(one_subset(nearest, len(subsets)), self.smooth)
 
 
@@ -151,6 +146,49 @@ class Strongest:
 
 
 @dataclass(frozen=True)
+class Peaks:
+    """Places that the model finds itself: a condition's is where it acts most on this very image,
+    and L_i is the condition whose place is nearest, if it is within `radius`.
+
+    It acts where D(x, {k}) differs from D(x, {}), blurred with a Gaussian of `width`. The most
+    decided condition chooses first, and no place is within `radius` of one that is taken, as long
+    as there is room.
+    """
+
+    radius: float = 0.1875
+    width: float = 0.05
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        return {"intervention": "peaks", "radius": self.radius}
+
+    def subsets(self, asked: Asked) -> Subsets:
+        return none_and_singles(len(asked.parts), asked.parts.device)
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
+        nearest = nearest_within(offsets(self.places(x0), asked.size), self.radius)
+        return one_subset(nearest, len(subsets))
+
+    def places(self, x0: Passes) -> Float[Tensor, "condition 2"]:
+        """The (u, v) of each condition: the centre of a pixel."""
+        acts = blurred_weights((x0[1:] - x0[:1]).norm(dim=1), self.width)
+        acts = acts / acts.mean((1, 2), keepdim=True).clamp_min(torch.finfo(x0.dtype).tiny)
+        height, width = acts.shape[1:]
+        found = acts.new_zeros(len(acts), 2)
+        free = torch.ones_like(acts[:1], dtype=torch.bool)
+        left = torch.ones(len(acts), dtype=torch.bool, device=acts.device)
+        while bool(left.any()):
+            open_places = free if bool(free.any()) else torch.ones_like(free)
+            choice = acts.masked_fill(~(open_places & left[:, None, None]), -torch.inf)
+            k, pixel = divmod(int(choice.argmax()), height * width)
+            row, column = divmod(pixel, width)
+            found[k] = torch.tensor([(column + 0.5) / width, (row + 0.5) / height])
+            free = free & (offsets(found[k : k + 1], (height, width)).amax(0) >= self.radius)
+            left[k] = False
+        return found
+
+
+@dataclass(frozen=True)
 class SummedScores:
     """No neighbourhoods: the sum of single-condition scores less (K - 1) background scores, the
     same at every pixel.
@@ -183,6 +221,7 @@ INTERVENTIONS: dict[str, Neighbourhoods] = {
     "smooth": Nearest(smooth=0.0625),
     "annealed": Nearest(annealed_radius),
     "own": Strongest(),
+    "peaks": Peaks(),
     "within": Within(),
     "composed": SummedScores(),
 }
@@ -340,6 +379,15 @@ def in_turns(
 def none_and_singles(count: int, device: torch.device) -> Subsets:
     """The empty set, then each condition alone."""
     return torch.cat([torch.zeros(1, count), torch.eye(count)]).bool().to(device)
+
+
+def nearest_within(
+    offsets: Float[Tensor, "2 condition height width"], radius: float
+) -> Int[Tensor, "height width"]:
+    """At every pixel 0, or 1 + the nearest condition if the pixel is in its square."""
+    away = offsets.norm(dim=0).masked_fill(offsets.amax(0) >= radius, torch.inf)
+    nothing = away.new_full((1, *away.shape[1:]), torch.finfo(away.dtype).max)
+    return torch.cat([nothing, away]).argmin(0)
 
 
 def one_subset(index: Tensor, classes: int) -> Weights:

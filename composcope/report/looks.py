@@ -32,6 +32,9 @@ LOOKS = {  # by run and intervention
     ("exp2", "annealed"): Look(GREEN, "<"),
     ("exp2", "own"): Look(GREEN, ">"),
     ("exp2", "composed"): Look(GREEN, "X"),
+    ("exp2-student", None): Look(TEAL, "*"),
+    ("exp2-penalty", None): Look(VERMILLION, "^"),
+    ("exp3-penalty", None): Look(ORANGE, "^"),
     ("exp2l", None): Look(PURPLE, "D"),
     ("exp2l-one", None): Look(WINE, "v"),
     ("exp2l-wide", None): Look(BROWN, "X"),
@@ -42,6 +45,11 @@ LOOKS = {  # by run and intervention
     ("random", None): Look(TEAL, "p"),
     ("drop-one", None): Look(WINE, "h"),
     ("color", None): Look(OLIVE, "o"),
+    ("color", "own"): Look(GREEN, ">"),
+    ("color", "peaks"): Look(BLUE, "*"),
+    ("text_control", None): Look(OLIVE, "o"),
+    ("text_control", "own"): Look(GREEN, ">"),
+    ("text_control", "peaks"): Look(BLUE, "*"),
     ("color-three", None): Look(OLIVE, "v"),
 }
 OTHERS = tuple(

@@ -7,19 +7,26 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from composcope.report import features, figures, locality, tables, words
+from composcope.report import features, figures, locality, repair, tables, words
 from composcope.report.figures import Line
 from composcope.report.material import Material, of_side, one
 from composcope.report.pictures import Shown, drawn, gallery, missing, sheets, walks
 from composcope.report.tables import Table, folded
 from composcope.report.theory import circles_figure, toy_figures
-from composcope.report.words import EXP1, EXP2, EXP2L, MENDED, POLICIES, kind, name
+from composcope.report.words import DISTILLED, EXP1, EXP2, EXP2L, MENDED, POLICIES, kind, name
 from composcope.results import Row, where
 from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, Side
 
 SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
-FORCED = (EXP2, *(Side("exp2", some) for some in INTERVENTIONS), EXP2L, Side("exp2l-wide"))
+FORCED = (
+    EXP2,
+    *(Side("exp2", some) for some in INTERVENTIONS),
+    DISTILLED,
+    Side("exp2-penalty"),
+    EXP2L,
+    Side("exp2l-wide"),
+)
 COLORS = (Side("color"), Side("color-three"))
 SEED_RUNS = ("exp1", "exp1-seed1", "exp2", "exp2-seed1", "exp3", "exp3-seed1")
 SEEDS = tuple(Side(run) for run in SEED_RUNS)
@@ -153,7 +160,7 @@ def look_figures(material: Material) -> list[Shown]:
 def forced_figures(material: Material) -> list[Shown]:
     shown = []
     lines = lines_over(
-        material.rows, (EXP2, MENDED, EXP2L, Side("exp2l-wide"), EXP1), "length/found"
+        material.rows, (EXP2, MENDED, DISTILLED, EXP2L, Side("exp2l-wide"), EXP1), "length/found"
     )
     if lines:
         shown.append(
@@ -171,6 +178,31 @@ def forced_figures(material: Material) -> list[Shown]:
             "image sides."
         )
         shown.append(Shown(figures.forest(found, "drawn of 9 asked"), text))
+    return shown + repair_figures(material.rows)
+
+
+def repair_figures(rows: Sequence[Row]) -> list[Shown]:
+    """Where repairs end, what predicts composition, and neighbourhoods that models find."""
+    shown = []
+    if where(rows, what="overlap/both"):
+        text = (
+            "Two places at a distance: images in which both are filled. Dashed: what the detector "
+            "finds in real scenes; dotted: how much of an object lies in its own neighbourhood."
+        )
+        shown.append(Shown(repair.overlap_figure(rows), text))
+    found = [row for row in rows if row.run in ("color", "text_control")]
+    if where(found, intervention=["own", "peaks"]):
+        text = (
+            "Conditions without places: each heard where it acts most (own), or around a place of "
+            "its own where it acts most (peaks)."
+        )
+        shown.append(Shown(repair.neighbourhood_figure(found), text, wide=True))
+    if where(rows, what="predict/spearman"):
+        text = (
+            "Every dot is a run: what is known early in its training, and places filled in the "
+            "end; on the right the rank correlation by noise level."
+        )
+        shown.append(Shown(repair.prediction_figure(rows), text, wide=True))
     return shown
 
 
@@ -366,7 +398,7 @@ SECTIONS = (
         "failed. Local conditions at sampling time, without training, are ours.",
         forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",
-        lambda m: [words.forced(m.rows)],
+        lambda m: [words.forced(m.rows), *words.repaired(m.rows)],
         lambda m: {"": tables.lengths(m.rows, FORCED)},
         lambda m: [r for r in of_runs(m.rows, FORCED) if r.intervention or r.run != "exp2"],
         beside=walks,

@@ -18,6 +18,7 @@ from composcope.study.table import (
     FILLED_9,
     LABELS,
     LOCAL,
+    STUDENT,
     Comparison,
     Effect,
     Measurement,
@@ -29,6 +30,7 @@ from composcope.study.table import (
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 MENDED = Side("exp2", LOCAL)
+DISTILLED = Side(STUDENT)
 POLICIES = (EXP1, Side("random"), Side("drop-one"), EXP2)  # Table 2, in the paper's order
 
 
@@ -267,6 +269,7 @@ def forced(rows: Sequence[Row]) -> str:
     phrases = {
         EXP2: "with one label (exp2)",
         MENDED: "when its conditions are made local at sampling time",
+        DISTILLED: "when a student has learned that in one pass",
         EXP2L: "when it is trained on local patches (exp2l)",
         wide: "with patches as wide as the image",
     }
@@ -278,6 +281,88 @@ def forced(rows: Sequence[Row]) -> str:
         "not measured": "",
     }[result]
     return f"{of_nine(rows, phrases)}{said}"
+
+
+def repaired(rows: Sequence[Row]) -> list[str]:
+    """What was tried beyond: students, penalties, close places, what predicts, found places; only
+    what is measured."""
+    parts = [student(rows), penalised(rows), overlap(rows), predicted(rows), own_places(rows)]
+    return [part for part in parts if part]
+
+
+def student(rows: Sequence[Row]) -> str:
+    reached = one(rows, DISTILLED, "length/k_max", rule="paper")
+    teacher = one(rows, MENDED, "length/k_max", rule="paper")
+    if reached is None:
+        return ""
+    local = one(rows, DISTILLED, "locality/conditional_locality")
+    before = one(rows, EXP2, "locality/conditional_locality")
+    passes = one(rows, MENDED, "length/evaluations")
+    cost = f", which takes {two(passes.value)} passes at K = {passes.K}," if passes else ""
+    return (
+        f"The distilled student reaches K_max {told(reached)} in one pass, its teacher{cost} "
+        f"{told(teacher)}. Its conditional locality is {told(local)}, that of exp2 {told(before)}."
+    )
+
+
+def penalised(rows: Sequence[Row]) -> str:
+    parts = []
+    for run, plain in (("exp2-penalty", EXP2), ("exp3-penalty", Side("exp3"))):
+        filled = one(rows, Side(run), "length/found", K=9)
+        if filled is None:
+            continue
+        local = one(rows, Side(run), "locality/conditional_locality")
+        parts.append(
+            f"{run} draws {told(filled)} of nine where {plain.run} draws "
+            f"{told(one(rows, plain, 'length/found', K=9))}; its conditional locality is "
+            f"{told(local)}, that of {plain.run} "
+            f"{told(one(rows, plain, 'locality/conditional_locality'))}"
+        )
+    return f"With far influence penalised in training, {'; '.join(parts)}." if parts else ""
+
+
+def overlap(rows: Sequence[Row]) -> str:
+    fails = where(rows, what="overlap/fails")
+    if not fails:
+        return ""
+    parts = [
+        f"{two(row.value)} ({' + '.join(str(p) for p in (row.run, row.intervention) if p)})"
+        for row in fails
+    ]
+    return (
+        "Of two places, both are drawn in at least half of the images down to a distance, in image "
+        f"sides, of {listed(parts)}."
+    )
+
+
+def predicted(rows: Sequence[Row]) -> str:
+    found = {row.concept: row for row in where(rows, what="predict/spearman") if row.sigma is None}
+    if not found:
+        return ""
+    errors = {row.concept: row for row in where(rows, what="predict/error")}
+    parts = [f"that of the early {known} is {told(row)}" for known, row in found.items()]
+    missed = [f"{told(row)} by {known}" for known, row in errors.items()]
+    return (
+        f"Rank correlation with the places filled of six in the end: {listed(parts)}, over "
+        f"{max(row.n or 0 for row in found.values())} runs. A run held out is missed by "
+        f"{listed(missed)} places."
+    )
+
+
+def own_places(rows: Sequence[Row]) -> str:
+    parts = []
+    for what, run, noun in (
+        ("length/found", "color", "colours"),
+        ("text/found", "text_control", "phrases"),
+    ):
+        own = [row for row in where(rows, what=what, run=run) if row.value is not None]
+        if not {row.intervention for row in own} & {"own", "peaks"}:
+            continue
+        most = max(row.K or 0 for row in own)
+        shown = {row.intervention: row for row in own if most == row.K}
+        each = [f"{told(row)} {f'({way})' if way else 'as it is'}" for way, row in shown.items()]
+        parts.append(f"of {most} {noun} {run} draws {listed(each)}")
+    return f"With neighbourhoods that models find themselves: {'; '.join(parts)}." if parts else ""
 
 
 def policies(rows: Sequence[Row]) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import tyro
 
+from composcope.diffusion.distillation import Walks
 from composcope.diffusion.train import Recipe
 from composcope.errors import InputError
 from composcope.files import content, parse_json, write_text
@@ -70,6 +71,17 @@ class Architecture:
 
 
 @dataclass(frozen=True)
+class Teacher:
+    """What a run was distilled from: another run as an intervention makes it, at states of walks."""
+
+    run: str  # the name of its folder
+    weights: str  # fingerprint
+    intervention: str
+    radius: float | None  # of the intervention, in image sides, where it has one
+    walks: Walks
+
+
+@dataclass(frozen=True)
 class Config:
     """All that a run depends on. Two runs of one Config end with the same weights."""
 
@@ -86,6 +98,7 @@ class Config:
     words: tuple[str, ...] = ()  # of a vocabulary, as found in the metadata
     threads: Number = None  # of this process; None: all there are
     init: Text = None  # the run whose weights this one begins with
+    teacher: Annotated[Teacher | None, tyro.conf.Suppress] = None  # of a run that was distilled
 
     def __post_init__(self) -> None:
         if self.threads is not None and not 1 <= self.threads <= 4096:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,9 +20,18 @@ from torch import Tensor
 
 from composcope.diffusion.ema import Profile, gamma_of, reconstruct
 from composcope.diffusion.loss import Loss
+from composcope.diffusion.penalty import Penalty
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import by_the_first, parts_of, processes, train, use
+from composcope.diffusion.train import (
+    Denoising,
+    Lesson,
+    by_the_first,
+    parts_of,
+    processes,
+    train,
+    use,
+)
 from composcope.errors import InputError
 from composcope.files import clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
@@ -73,38 +83,57 @@ def start(
         model = Model(config, pixels, sigma_data)
         if config.init:
             begin(model, config.init)
-
-        # From here on it is a run: the constants, then the configuration that they belong to.
+        lesson = Denoising(config.recipe, penalty_of(model))
         if rank == 0:
-            clear(folder)
-            save_tensors(
-                folder / "pixels.safetensors",
-                pixels.state_dict() | {"sigma_data": torch.tensor(sigma_data)},
-            )
-            config.save(folder / "config.json")
-
-        def keep(name: str, weights: Mapping[str, Tensor]) -> None:
-            save_tensors(weights_path(folder, name), model.state_dict() | dict(weights))
-
-        def draw(step: int, weights: Mapping[str, Tensor]) -> None:
-            path = folder / "samples" / f"{step:09d}.png"
-            if sheet and not path.exists():
-                write_png(path, samples(model, weights, sheet))
-
+            enter(model, folder)
         with rendered(config, images, workers) as ahead:
-            make = examples_of(model, ahead)
-            train(
-                model,
-                Loss(model.denoiser),
-                make,
-                config.recipe,
-                folder,
-                renormalize,
-                keep,
-                draw,
-                device,
-                makers=max(workers, 1),
-            )
+            fit(model, lesson, examples_of(model, ahead), folder, sheet, device, max(workers, 1))
+
+
+def enter(model: Model, folder: Path) -> None:
+    """From here on the folder is a run: the constants, then the configuration that they belong to."""
+    clear(folder)
+    sigma_data = model.denoiser.sigma_data.clone()
+    constants = model.pixels.state_dict() | {"sigma_data": sigma_data}
+    save_tensors(folder / "pixels.safetensors", constants)
+    model.config.save(folder / "config.json")
+
+
+def fit(
+    model: Model,
+    lesson: Lesson,
+    make: Callable[[int, int], Any],
+    folder: Path,
+    sheet: Sheet | None,
+    device: str,
+    makers: int = 1,
+) -> None:
+    """Train the model of a run, with its weights, snapshots and samples put into its folder."""
+
+    def keep(name: str, weights: Mapping[str, Tensor]) -> None:
+        save_tensors(weights_path(folder, name), model.state_dict() | dict(weights))
+
+    def draw(step: int, weights: Mapping[str, Tensor]) -> None:
+        path = folder / "samples" / f"{step:09d}.png"
+        if sheet and not path.exists():
+            write_png(path, samples(model, weights, sheet))
+
+    recipe = model.config.recipe
+    loss = Loss(model.denoiser)
+    train(model, loss, make, recipe, folder, renormalize, keep, draw, device, makers, lesson)
+
+
+def penalty_of(model: Model) -> Penalty | None:
+    """What a recipe penalises; an InputError where it cannot be."""
+    recipe, conditioner = model.config.recipe, model.conditioner
+    if not recipe.penalty:
+        return None
+    if model.config.net == "local" or conditioner is None or not conditioner.has_places:
+        raise InputError(
+            "--penalty is on what conditions do far from their places: it needs a global network "
+            "and conditions with places, such as those of exp2 and exp3"
+        )
+    return Penalty(recipe.penalty, recipe.penalty_radius, conditioner)
 
 
 def own_cores() -> int:

@@ -19,6 +19,7 @@ GPU = 0.4 * 312e12
 RATES = {"smoke": 5e9, "laptop": CORE, "small": GPU, "paper": GPU}  # small networks mostly wait
 START = 0.15  # minutes to begin a command
 FORWARD_AND_BACKWARD = 3
+PENALISED = 0.25  # of the batches of a training with a penalty (diffusion/penalty.py)
 PATCHES_AN_IMAGE = 2  # in training, one with a condition and one without (section E.3)
 NOISE_LEVELS = 9  # of locality
 PIXELS = 5  # whose gradients are taken, each in three channels
@@ -36,7 +37,7 @@ def operations(config: Config) -> int:
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    from composcope.runs.model import conditioner_of, network
+    from composcope.runs.model import conditioner_of, network  # torch takes a second to load
 
     conditioner = conditioner_of(config)
     with torch.device("meta"):
@@ -58,9 +59,10 @@ def views(config: Config) -> int:
 
 
 def training_operations(config: Config) -> int:
-    """For one training image."""
+    """For one training image; a penalised batch has every image twice."""
     seen = PATCHES_AN_IMAGE if config.net == "local" else 1
-    return FORWARD_AND_BACKWARD * seen * operations(config)
+    passes = FORWARD_AND_BACKWARD * seen * operations(config)
+    return round(passes * (1 + PENALISED)) if config.recipe.penalty else passes
 
 
 def minutes(passes: float, config: Config, preset: str) -> float:
@@ -69,6 +71,18 @@ def minutes(passes: float, config: Config, preset: str) -> float:
 
 def training_minutes(config: Config, preset: str) -> float:
     return START + config.recipe.images * training_operations(config) / RATES[preset] / 60
+
+
+def distilled_states(config: Config, minutes: float, reuse: int) -> int:
+    """States that a student learns from in so many minutes of one core. Each is a training view;
+    for one in `reuse` the teacher passes too: once for each of its conditions and once for none.
+    """
+    from composcope.runs.model import conditioner_of
+
+    conditioner = conditioner_of(config)
+    most = conditioner.most if conditioner else 0
+    passes = FORWARD_AND_BACKWARD + (most / 2 + 1) / reuse
+    return int(60 * minutes * CORE / (passes * views(config) * operations(config)))
 
 
 def evaluation_minutes(

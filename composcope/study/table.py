@@ -245,9 +245,14 @@ RUNS = (
     Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6), optional=True),
     Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=COLORED,
         optional=True),
+    Run("exp2-penalty","exp2", "not in the paper: far influence penalised", {"penalty": 0.1},
+        optional=True),
+    Run("exp3-penalty","exp3", "not in the paper: far influence penalised", {"penalty": 0.1},
+        optional=True),
 )
 # fmt: on
 BY_NAME = {run.name: run for run in RUNS}
+STUDENT = "exp2-student"  # exp2 with local conditions, distilled: composcope distill makes it
 
 LABELS = {
     "all": "all labels",
@@ -384,6 +389,10 @@ EFFECTS = (
     *each("Table 2", "All but one label go further than a single one", "drop-one", "exp2", LENGTH),
     *each("ours", "Local conditions at sampling time mend a model",
           Side("exp2", LOCAL), "exp2", LENGTH),
+    *each("ours", "Distilled, the mended model composes in one pass", STUDENT, "exp2", LENGTH),
+    *each("ours", "A penalty on far influence makes a model compose",
+          "exp2-penalty", "exp2", LENGTH),
+    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3", LENGTH),
     # Locality of conditions.
     *each("Fig. 2, 10", "The model that composes is conditionally local",
           "exp1", "exp2", (CONDITIONAL,)),
@@ -394,6 +403,9 @@ EFFECTS = (
     *each("Fig. 2", "The patch-local network has it", "exp2l", "exp2", (CONDITIONAL,)),
     *each("Fig. 2", "The patch-local network has more of it than the list model",
           "exp2l", "exp3", (CONDITIONAL,)),
+    *each("ours", "The distilled model has it", STUDENT, "exp2", (CONDITIONAL,)),
+    *each("ours", "A penalty on far influence brings it", "exp2-penalty", "exp2", (CONDITIONAL,)),
+    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3", (CONDITIONAL,)),
     # Locality of pixels: two findings that our first runs did not show.
     *each("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further",
           "exp3", "exp1", (SQUARE,)),

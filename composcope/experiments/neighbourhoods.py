@@ -1,0 +1,184 @@
+"""Question (ours): can conditions without places be repaired, if the model itself says where each
+of them acts?
+
+    python -m composcope.experiments.neighbourhoods
+
+Local conditions need neighbourhoods. Here they come from influence maps (equation 10) of the model
+at the very image that is drawn: every pixel hears the condition that acts most on it (`own`), or
+every condition gets a place of its own where it acts most (`peaks`). Asked for colours, and for
+phrases of the small text-to-image model, as it is and repaired, counted by the detector. Images are
+kept: the same command goes on where it was stopped.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+
+from composcope.diffusion.denoiser import Cond, Drawer, Sigmas, Wrapper, X
+from composcope.diffusion.sample import sample
+from composcope.errors import InputError
+from composcope.evaluation import Found, detect, evaluate
+from composcope.features import sdxl
+from composcope.files import write_png
+from composcope.locality import INTERVENTIONS, intervene
+from composcope.locality.intervention import Asked, Neighbourhoods, none_and_singles
+from composcope.report.repair import neighbourhood_figure
+from composcope.report.sheets import sheet
+from composcope.results import Row, add_rows, mean, row
+from composcope.results.arrays import read_arrays, write_arrays
+from composcope.runs import load
+from composcope.runs.model import name_of
+from composcope.scenes.scene import COLORS, SHAPES
+from composcope.study.table import COLORS_ASKED, STEPS
+
+WAYS = ("own", "peaks")
+PLACES = ("on the left", "in the middle", "on the right")  # thirds of the width
+Phrase = tuple[str, str, int]  # colour, shape, third of the width
+
+
+def main(
+    runs: tuple[str, ...] = ("color",),
+    text: str | None = "text_control",
+    num: int = 48,
+    most: int = COLORS_ASKED,
+    steps: int = STEPS,
+    out: Path = Path("results/neighbourhoods.jsonl"),
+) -> list[Row]:
+    """What is drawn of what is asked, with and without neighbourhoods of the model's own."""
+    if num < 2:
+        raise InputError("a comparison needs at least 2 images of each kind")
+    folder = out.with_suffix("")
+    rows: list[Row] = []
+    for run in runs:
+        model = load(run)
+        drawers: list[Drawer] = [model, *(intervene(model, way) for way in WAYS)]
+        for drawer in drawers:
+            way = drawer.about.get("intervention") or "plain"
+            keep = folder / f"{name_of(run)}-{way}"
+            found = evaluate(drawer, range(most + 1), num, steps=steps, keep=keep)
+            add_rows(out, found)
+            rows += found
+    if text is not None:
+        found = text_rows(text, num, steps, folder)
+        add_rows(out, found)
+        rows += found
+    write_png(folder / "neighbourhoods.png", neighbourhood_figure(rows))
+    for one in rows:
+        if one.what in ("length/found", "text/found") and one.K:
+            print(f"{one.run} {one.intervention or 'plain'}: {one.estimate} of {one.K}")
+    print(f"rows: {out}; images and figure: {folder}; composcope report shows them")
+    return rows
+
+
+# ----------------------------------------------------------------------------
+# Phrases of a prompt.
+
+
+class LocalPhrases(Wrapper):
+    """A text-to-image denoiser asked for the same phrases in every image, each pixel by the phrase
+    of its neighbourhood; cond is not used.
+    """
+
+    def __init__(self, model: Any, phrases: Sequence[str], neighbourhoods: Neighbourhoods):
+        super().__init__(model)
+        self.phrases = tuple(phrases)
+        self.neighbourhoods = neighbourhoods
+        self.conds = model.encode(["", *phrases])
+
+    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
+        passes = len(self.conds)
+        many = x.repeat_interleave(passes, 0)
+        x0 = self.denoiser(many, sigma.repeat_interleave(passes), self.conds.repeat(len(x), 1))
+        size = (x.shape[2], x.shape[3])
+        parts = torch.eye(passes - 1, device=x.device)
+        subsets = none_and_singles(passes - 1, x.device)
+        joined = []
+        for own, level in zip(x0.split(passes), sigma, strict=True):
+            asked = Asked(parts, None, float(level), size)
+            weights = self.neighbourhoods.weights(asked, subsets, own)
+            joined.append((weights[:, None] * own).sum(0))
+        return torch.stack(joined)
+
+
+def phrases_of(K: int, index: int) -> list[Phrase]:
+    """K objects of different colours, each in a third of its own, a function of the index."""
+    chance = np.random.default_rng([K, index])
+    thirds = sorted(chance.permutation(len(PLACES))[:K].tolist())
+    colors = chance.permutation(list(COLORS))[:K].tolist()
+    return [
+        (color, str(chance.choice(SHAPES)), third)
+        for color, third in zip(colors, thirds, strict=True)
+    ]
+
+
+def words_of(phrase: Phrase) -> str:
+    color, shape, third = phrase
+    return f"a {color} {shape} {PLACES[third]}"
+
+
+def text_rows(name: str, num: int, steps: int, folder: Path) -> list[Row]:
+    """For one to three phrases, of which the training had one or two: phrases that are met, with
+    the colour in its third, and objects drawn.
+    """
+    model = sdxl.load(name)
+    rows: list[Row] = []
+    for way in (None, *WAYS):
+        images: list[np.ndarray] = []
+        for K in range(1, len(PLACES) + 1):
+            about = {"run": name, "intervention": way, "K": K, "steps": steps, "num": num}
+            path = folder / f"{name}-{way or 'plain'}" / f"K{K}.npz"
+            if path.exists():
+                drawn = read_arrays(path, about)["images"]
+            else:
+                drawn = drawn_phrases(model, K, num, steps, way)
+                write_arrays(path, about, {"images": drawn})
+            images.append(drawn[:4])
+            found = detect(drawn)
+            asked = [phrases_of(K, index) for index in range(num)]
+            met = [met_by(some, things) for some, things in zip(asked, found, strict=True)]
+            at = {"run": name, "intervention": way, "K": K, "steps": steps, "seed": 0}
+            rows.append(row("text/found", mean(np.array(met)), **at))
+            rows.append(row("text/drawn", mean(np.array([len(some) for some in found])), **at))
+        blank = np.concatenate(images)
+        write_png(
+            folder / f"{name}-{way or 'plain'}" / "sheet.png",
+            sheet(blank, [()] * len(blank), columns=len(images[0])),
+        )
+    return rows
+
+
+def drawn_phrases(model: Any, K: int, num: int, steps: int, way: str | None) -> np.ndarray:
+    """An image of each set of phrases, from seeds 0, 1, 2, ..."""
+    levels = model.levels(steps)
+    pictures = []
+    for index in range(num):
+        said = [words_of(phrase) for phrase in phrases_of(K, index)]
+        denoiser: Any = model
+        if way is not None:
+            denoiser = LocalPhrases(model, said, INTERVENTIONS[way])
+        cond = model.encode([" and ".join(said)])
+        x = sample(denoiser, [index], model.shape, cond, levels, "euler")
+        pictures.append(model.decode(x)[0])
+    return np.stack(pictures)
+
+
+def met_by(asked: Sequence[Phrase], found: Sequence[Found]) -> int:
+    """Phrases with an object of their colour in their third; each object counts once."""
+    left = list(found)
+    met = 0
+    for color, _, third in asked:
+        match = next((f for f in left if f.color == color and int(3 * f.x) == third), None)
+        if match is not None:
+            left.remove(match)
+            met += 1
+    return met
+
+
+if __name__ == "__main__":
+    # for the whole process: numbers close to nothing slow a processor five times
+    torch.set_flush_denormal(True)
+    tyro.cli(main)

@@ -1,0 +1,209 @@
+"""Question (ours): does conditional locality early in a training predict how far the model will
+compose, better than its training loss does, and at which noise level?
+
+    python -m composcope.experiments.predict --dry-run
+    python -m composcope.experiments.predict
+
+The study's own runs that have an early snapshot, and a draw of small runs over conditioner, labels,
+objects, network, penalty and width, fixed by a seed before any was trained. Each is trained, its
+early snapshot's locality measured, and six places asked of it in the end. The same command goes on
+where it was stopped.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+
+from composcope.errors import InputError
+from composcope.evaluation import evaluate
+from composcope.files import read_lines, write_png
+from composcope.locality import locality
+from composcope.report.repair import prediction_figure
+from composcope.results import Row, add_rows, gather, read_rows, row, where
+from composcope.runs import Config, configure, load
+from composcope.runs.model import SHIPPED, find
+from composcope.runs.training import start
+from composcope.study import cost
+from composcope.study.prediction import K, prediction
+from composcope.study.table import STEPS, TOLERANCE
+
+COUNT = 28
+MINUTES = 9.0  # of one core, for the training of each
+IMAGES = 32_000  # at most
+EXPERIMENTS = {("grid", "global"): "exp1", ("list", "global"): "exp3", ("set", "global"): "exp3s"}
+EXPERIMENTS |= {("grid", "local"): "exp2l", ("list", "local"): "exp3l"}
+LABELS = ("all", "one", "random", "all_but_one")
+MOST_OBJECTS = (1, 2, 3, 5)
+RADII = (1, 2, 3)  # of patches, in cells
+PENALTIES = (0.0, 0.0, 0.03, 0.1, 0.3)
+WIDTHS = (32, 48, 64)
+
+
+@dataclass(frozen=True)
+class Small:
+    """One run of the draw."""
+
+    name: str
+    experiment: str
+    changes: dict[str, Any]
+    preset: str
+
+    @property
+    def config(self) -> Config:
+        return configure(self.experiment, self.preset, self.changes)
+
+
+def small_runs(count: int = COUNT, preset: str = "laptop", seed: int = 0) -> list[Small]:
+    """So many different runs, a function of the seed; the first ones are the same whatever the
+    count. Each trains on as many images as MINUTES allow, at most IMAGES.
+    """
+    found: list[Small] = []
+    for changes in draws(seed):
+        experiment = EXPERIMENTS[changes.pop("kind")]
+        if any((experiment, changes) == (one.experiment, without_images(one)) for one in found):
+            continue
+        config = configure(experiment, preset, changes)
+        minutes = cost.training_minutes(config, preset)
+        images = min(config.recipe.images, IMAGES, int(config.recipe.images * MINUTES / minutes))
+        images -= images % config.recipe.batch
+        name = f"small-{seed}-{len(found):02d}"
+        found.append(Small(name, experiment, {**changes, "images": images}, preset))
+        if len(found) == count:
+            break
+    return found
+
+
+def without_images(one: Small) -> dict[str, Any]:
+    return {name: value for name, value in one.changes.items() if name != "images"}
+
+
+def draws(seed: int) -> Iterator[dict[str, Any]]:
+    """Settings, each uniform over its choices; a patch-local network has a radius, a global one a
+    penalty. A single object is labelled in one way only.
+    """
+    chance = np.random.default_rng(seed)
+    kinds = list(EXPERIMENTS)
+    while True:
+        kind = kinds[chance.integers(len(kinds))]
+        labels = LABELS[chance.integers(len(LABELS))]
+        most = MOST_OBJECTS[chance.integers(len(MOST_OBJECTS))]
+        width = WIDTHS[chance.integers(len(WIDTHS))]
+        radius = RADII[chance.integers(len(RADII))]
+        penalty = PENALTIES[chance.integers(len(PENALTIES))]
+        settings: dict[str, Any] = {"kind": kind, "objects": (1, most), "width": width}
+        settings |= {"head": width, "labels": "all" if most == 1 else labels, "seed": seed}
+        settings |= {"radius": radius} if kind[1] == "local" else {"penalty": penalty}
+        yield settings
+
+
+def main(
+    count: int = COUNT,
+    preset: str = "laptop",
+    seed: int = 0,
+    num: int = 24,
+    samples: int = 8,
+    levels: int = 9,
+    folders: tuple[Path, ...] = (Path("study"), SHIPPED),
+    work: Path = Path("runs/predict"),
+    out: Path = Path("results/predict.jsonl"),
+    dry_run: bool = False,
+) -> list[Row]:
+    """Rank correlations and held-out errors; `folders` are where rows and runs of the study are."""
+    if count < 0:
+        raise InputError("a draw has 0 runs or more")
+    small = small_runs(count, preset, seed)
+    if dry_run:
+        listed(small, num)
+        return []
+    for one in small:
+        done = where(read_rows(out), run=one.name, what="length/found", K=K, snapshot="final")
+        if done and where(read_rows(out), run=one.name, what="training/loss"):
+            continue
+        start(one.config, work / one.name)
+        add_rows(out, measured(work / one.name, num, samples, levels))
+    own = [path for path in folders if path.is_dir()]
+    rows = [*gather(own), *read_rows(out)]
+    rows += [*study_losses(rows, own)]
+    made = prediction(rows)
+    add_rows(out, [*where(rows, what="training/loss"), *made])
+    write_png(out.with_suffix("") / "predict.png", prediction_figure(rows + made))
+    for one_row in made:
+        at = "" if one_row.sigma is None else f" at sigma {one_row.sigma:.3g}"
+        print(f"{one_row.what} of {one_row.concept}{at}: {one_row.estimate} over {one_row.n} runs")
+    print(f"rows: {out}; figure: {out.with_suffix('')}; composcope report shows them")
+    return made
+
+
+def listed(small: Sequence[Small], num: int) -> None:
+    """What would be trained and measured, with what each takes."""
+    total = 0.0
+    for one in small:
+        training = cost.training_minutes(one.config, one.preset)
+        each_K = 2 * STEPS - 1
+        passes = num * each_K * cost.views(one.config)
+        total += training + cost.minutes(passes, one.config, one.preset)
+        settings = " ".join(f"{name}={value}" for name, value in one.changes.items())
+        print(f"{one.name}  {training:4.1f} min  {one.experiment:6} {settings}")
+    print(f"{len(small)} runs, {total:.0f} minutes of {cost.hardware(small[0].preset)} with asking")
+
+
+def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
+    """The locality of the early snapshot, the loss there, and what the final model draws."""
+    early = load(folder, "early")
+    rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")
+    rows += [loss_row(folder)]
+    model = load(folder)
+    rows += evaluate(model, [K], num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "images")
+    return [one for one in rows if one.value is not None]
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What is read of a line of a run's log."""
+
+    images: int
+    loss: float
+
+
+def loss_row(folder: Path) -> Row:
+    """The training loss around the early snapshot: the mean of the lines of the log within a tenth
+    of the training before it.
+    """
+    early = load(folder, "early")
+    at = int(early.about["images"])
+    lines = [
+        Logged(int(line["images"]), float(line["loss"]))
+        for line in read_lines(folder / "log.jsonl", dict)
+        if "loss" in line
+    ]
+    last = max(line.images for line in lines)
+    near = [line.loss for line in lines if at - last / 10 <= line.images <= at]
+    near = near or [min(lines, key=lambda line: abs(line.images - at)).loss]
+    return row("training/loss", float(np.mean(near)), n=len(near), **early.about)
+
+
+def study_losses(rows: Sequence[Row], folders: Sequence[Path]) -> Iterator[Row]:
+    """Of runs of the study whose early locality is measured, where their folder is here."""
+    early = where(rows, what="locality/conditional_locality", snapshot="early", intervention=None)
+    known = {one.run for one in where(rows, what="training/loss")}
+    places = {path.parent.name: path.parent for root in folders for path in runs_in(root)}
+    for run in dict.fromkeys(one.run for one in early):
+        if run not in known and run in places:
+            yield loss_row(find(places[run]))
+
+
+def runs_in(root: Path) -> list[Path]:
+    """The configurations of runs below a folder that have an early snapshot."""
+    return [
+        path
+        for path in sorted(root.rglob("config.json"))
+        if (path.parent / "snapshots" / "early.safetensors").exists()
+    ]
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,121 @@
+"""A run that learns from another one: what an intervention makes of it, in one pass.
+
+folder: as of any other run; config.json says under `teacher` what it was distilled from
+"""
+
+import os
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from composcope.diffusion.denoiser import Denoiser
+from composcope.diffusion.distillation import Ask, Following, Walks, starts_of
+from composcope.diffusion.loss import generator
+from composcope.diffusion.train import layout, use
+from composcope.errors import InputError
+from composcope.files import locked
+from composcope.runs.config import Config, Teacher
+from composcope.runs.model import Model, usable
+from composcope.runs.training import Sheet, enter, fit, is_finished, own_cores
+from composcope.scenes.condition import SumOfParts
+
+ASKED = 10**9  # far from the seeds of evaluations: these are not asked for what was practised
+
+
+def student_config(
+    model: Model,
+    images: int,
+    intervention: str,
+    radius: float | None = None,
+    walks: Walks | None = None,
+    lr: float = 5e-3,
+    batch: int = 16,
+    seed: int = 0,
+) -> Config:
+    """The configuration of a student of `model`: its network, and its recipe at a rate that falls
+    to zero. `images` are states to learn from.
+    """
+    recipe = replace(
+        model.config.recipe,
+        images=images,
+        batch=batch,
+        lr=lr,
+        warmup=50 * batch,
+        decay=max(images, 1),
+        cool=images,
+        penalty=0.0,
+        accumulate=1,
+        seed=seed,
+    )
+    teacher = Teacher(model.name, model.fingerprint, intervention, radius, walks or Walks())
+    return replace(model.config, recipe=recipe, teacher=teacher, init=None)
+
+
+def distill(
+    model: Model,
+    repaired: Denoiser,
+    config: Config,
+    folder: str | Path,
+    sheet: Sheet | None = None,
+    device: str = "cpu",
+) -> None:
+    """Train a student of `config` in `folder`, or go on: it begins with the weights of `model` and
+    learns to say what `repaired`, the teacher around it, says.
+    """
+    folder = Path(folder)
+    if config.teacher is None:
+        raise InputError("a distillation needs a configuration with a teacher")
+    if model.conditioner is None:
+        raise InputError(f"{model.name} takes no conditions: there is nothing to distil")
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise InputError("a distillation runs in one process; start it without torchrun")
+    device = usable(device)
+    cores = config.threads or own_cores()
+    use(cores, cores)
+    with ExitStack() as claims:
+        claims.enter_context(locked(folder))
+        if is_finished(config, folder):
+            return
+        try_out(model, repaired, device)
+        model.to(memory_format=layout(config.recipe))  # type: ignore[call-overload]
+        student = Model(config, model.pixels, conditioner=model.conditioner)
+        student.load_state_dict(model.state_dict())
+        walks, recipe = config.teacher.walks, config.recipe
+        features = model.conditioner.features
+        lesson = Following(repaired, walks, recipe, model.shape, features, device)
+        make = starts_of(walks, recipe, model.shape, asked(model.conditioner, recipe.seed))
+        enter(student, folder)
+        fit(student, lesson, make, folder, sheet, device)
+
+
+def try_out(model: Model, repaired: Denoiser, device: str) -> None:
+    """One evaluation of the teacher: what it cannot do, such as to be near to conditions that have
+    no places, is refused before anything is written.
+    """
+    cond = model.conditioner([model.conditioner.choose(1, 0, 0, model.conditioner.ways[-1])])
+    with torch.no_grad():
+        repaired(
+            torch.zeros(1, *model.shape, device=device),
+            torch.ones(1, device=device),
+            cond.to(device),
+        )
+
+
+def asked(conditioner: SumOfParts, seed: int) -> Ask:
+    """The cond of each walk: from none to the most conditions, each number as often, chosen in the
+    conditioner's last way. Of locations these are the places of random scenes under the rules of
+    the training scenes, so no two in one spot, and up to twelve, which the training never saw.
+    """
+    way = conditioner.ways[-1]
+
+    def ask(number: int) -> Float[Tensor, " features"]:
+        source = generator(seed, -1 - number)
+        K = int(torch.randint(conditioner.most + 1, (), generator=source))
+        conditions = conditioner.choose(K, ASKED + seed, number, way)
+        return conditioner([conditions], number)[0]
+
+    return ask

@@ -1,0 +1,108 @@
+"""`composcope distill`: a student is a run like any other, goes on where it was stopped, and what
+is refused leaves nothing behind.
+"""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from composcope.cli import main
+from composcope.diffusion.sample import draw
+from composcope.runs import load
+from composcope.runs.config import Config, configure
+from composcope.runs.distilling import ASKED, asked
+from composcope.runs.training import start
+from composcope.scenes.condition import LocationGrid
+
+TINY = {"images": 16, "batch": 8, "log_every": 1, "checkpoint_every": 1}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "exp2"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("composcope.runs.data.MEASURED", 256)
+        start(configure("exp2", "smoke", TINY), folder)
+    return folder
+
+
+def command(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["composcope", "distill", *map(str, words)])
+    main()
+
+
+def test_a_student_is_a_run(run, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "student"
+    flags = ("--images", 48, "--batch", 8, "--steps", 4, "--out", folder)
+    command(monkeypatch, run, *flags)
+    assert f"next: composcope evaluate {folder}" in capsys.readouterr().out
+    config, model = Config.load(folder / "config.json"), load(run)
+    assert (config.teacher.run, config.teacher.weights) == ("exp2", model.fingerprint)
+    assert (config.teacher.intervention, config.teacher.radius) == ("local", 0.1875)
+    assert (config.conditioner, config.architecture) == ("grid", model.config.architecture)
+    assert (config.recipe.images, config.recipe.cool) == (48, 48)
+    student = load(folder)
+    assert student.about["run"] == "student" and student.fingerprint != model.fingerprint
+    assert torch.equal(student.pixels.centre, model.pixels.centre)
+    images = draw(student, [[(0.3, 0.3), (0.7, 0.6)]] * 2, steps=3)
+    assert images.shape == (2, 16, 16, 3) and images.dtype == np.uint8
+    assert len(list((folder / "samples").iterdir())) == 1
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert lines[-1]["images"] == 48 and lines[-1]["rate"] == 0
+
+    # Once more does nothing; other settings are refused.
+    before = (folder / "model.safetensors").read_bytes()
+    command(monkeypatch, run, *flags)
+    assert (folder / "model.safetensors").read_bytes() == before
+    with pytest.raises(SystemExit):
+        command(monkeypatch, run, *flags, "--reuse", 4)
+    assert "walks" in capsys.readouterr().err
+
+
+def test_minutes_become_states(run, monkeypatch, capsys):
+    counts = []
+    for minutes in (1, 2):
+        command(monkeypatch, run, "--minutes", minutes, "--dry-run")
+        counts.append(json.loads(capsys.readouterr().out)["recipe"]["images"])
+    assert counts[1] == pytest.approx(2 * counts[0], abs=1) and counts[0] > 100
+
+
+def test_what_is_wrong_is_said_in_one_sentence(run, tmp_path, monkeypatch, capsys):
+    start(configure("color", "smoke", TINY | {"images": 8}), tmp_path / "color")
+    capsys.readouterr()
+    for words, sentence in (
+        ((tmp_path / "color",), "has no place"),
+        ((run, "--intervention", "none"), "there is no intervention 'none'"),
+        ((run, "--images", 0), "images = 0"),
+        ((run, "--batch", 0), "--batch 0"),
+        ((run, "--minutes", -1), "--minutes -1"),
+        ((run, "--steps", 0), "steps = 0"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            command(monkeypatch, *words, "--out", tmp_path / "new")
+        error = capsys.readouterr().err
+        assert stop.value.code == 2 and sentence in error and error.count("\n") == 1, (words, error)
+        assert not (tmp_path / "new").exists()
+
+
+def test_colours_are_distilled_by_their_own_influence(tmp_path, monkeypatch):
+    start(configure("color", "smoke", TINY | {"images": 8}), tmp_path / "color")
+    out = tmp_path / "new"
+    command(monkeypatch, tmp_path / "color", "--intervention", "own", "--images", 16, "--out", out)
+    assert Config.load(out / "config.json").teacher.radius is None
+    assert load(out).conditioner.noun == "colour"
+
+
+def test_what_is_practised_is_not_what_is_tested():
+    """From none to twelve places, each a function of the walk's number, none of an evaluation."""
+    conditioner = LocationGrid(16)
+    ask = asked(conditioner, 0)
+    counts = [int(ask(number).sum()) for number in range(60)]
+    assert min(counts) == 0 and max(counts) == 12 and len(set(counts)) > 8
+    assert torch.equal(ask(7), ask(7)) and not torch.equal(ask(7), ask(8))
+    evaluated = conditioner.ask(3, 20, 0, "random")
+    practised = [conditioner.choose(3, ASKED, number, "random") for number in range(20)]
+    assert not set(evaluated) & set(practised)

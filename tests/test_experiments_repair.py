@@ -1,0 +1,282 @@
+"""The experiments on repairs at tiny size, and what is computed in them against closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from composcope.evaluation import Found
+from composcope.experiments import neighbourhoods, overlap, predict
+from composcope.features import sdxl
+from composcope.locality import intervene
+from composcope.locality.intervention import Peaks, Strongest
+from composcope.report import sections
+from composcope.report.material import Material
+from composcope.report.words import repaired
+from composcope.results import Row, gather, read_rows, row, where
+from composcope.runs import load
+from composcope.runs.config import configure
+from composcope.runs.distilling import distill, student_config
+from composcope.runs.training import start
+from composcope.study.prediction import LOCALITY, LOSS, NOTHING, held_out, prediction
+
+TINY = {"images": 32, "batch": 8, "log_every": 1}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs of the four kinds that are compared."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("composcope.runs.data.MEASURED", 256)
+        for name in ("exp1", "exp2", "exp2l", "color"):
+            start(configure(name, "smoke", TINY), folder / name)
+    model = load(folder / "exp2")
+    config = student_config(model, 16, "local", 0.1875, batch=8)
+    distill(model, intervene(model, "local"), config, folder / "exp2-student")
+    return folder
+
+
+# ----------------------------------------------------------------------------
+# Overlap.
+
+
+def test_pairs_are_at_their_distance():
+    for distance in (0.05, 0.3):
+        for (u, v), (s, t) in overlap.pairs(distance, 20):
+            assert math.hypot(u - s, v - t) == pytest.approx(distance)
+            assert min(u, v, s, t) > 0 and max(u, v, s, t) < 1
+    near, far = (overlap.pairs(d, 5) for d in (0.1, 0.2))
+    for a, b in zip(near, far, strict=True):
+        np.testing.assert_allclose(np.mean(a, 0), np.mean(b, 0))  # one centre for all distances
+
+
+def test_the_part_of_a_disc_on_its_own_side():
+    """By counting points of a disc."""
+    grid = np.linspace(-1, 1, 801)
+    x, y = np.meshgrid(grid, grid)
+    inside = x**2 + y**2 <= 1
+    for a in (0.0, 0.3, 0.9, 1.5):
+        counted = (inside & (x <= a)).sum() / inside.sum()
+        found = overlap.own_side(2 * a * 0.1, np.array([0.1]))[0]
+        assert found == pytest.approx(counted, abs=3e-3)
+
+
+def test_where_a_curve_falls_to_a_half():
+    at = np.array([0.1, 0.2, 0.3])
+    assert overlap.crossing(at, np.array([0.0, 0.4, 1.0])) == pytest.approx(0.2 + 0.1 / 6)
+    assert overlap.crossing(at, np.array([0.6, 0.9, 1.0])) == 0.1
+    assert overlap.crossing(at, np.array([1.0, 1.0, 0.2])) == 0.3
+
+
+def test_overlap(runs, tmp_path):
+    out = tmp_path / "overlap.jsonl"
+    names = tuple(str(runs / name) for name in ("exp1", "exp2l", "exp2-student"))
+    args = dict(repaired=(str(runs / "exp2"),), distances=(0.1, 0.3), num=2, steps=3, out=out)
+    rows = overlap.main(names, **args)
+    both = where(rows, what="overlap/both")
+    assert {(r.run, r.intervention) for r in both if r.run != "scenes"} == {
+        ("exp2", "local"),
+        ("exp1", None),
+        ("exp2l", None),
+        ("exp2-student", None),
+    }
+    assert {r.distance for r in both} == {0.1, 0.3}
+    far = where(both, run="scenes", distance=0.3)
+    assert far and far[0].value == 1  # two real objects that far apart are seen
+    inside = {r.distance: r.value for r in where(rows, what="overlap/inside")}
+    assert inside[0.1] < inside[0.3] <= 1
+    (patch,) = where(rows, what="overlap/one_patch")
+    assert (patch.run, patch.value) == ("exp2l", 3 / 4)  # patches of 3 of 4 cells
+    assert len(where(rows, what="overlap/fails")) == 4
+    assert (tmp_path / "overlap" / "overlap.png").exists()
+    drawn = {path: path.stat().st_mtime_ns for path in (tmp_path / "overlap").glob("*.npz")}
+    again = overlap.main(names, **args)
+    assert len(drawn) == 8 and all(path.stat().st_mtime_ns == at for path, at in drawn.items())
+    assert {r.key for r in again} == {r.key for r in rows} == {r.key for r in read_rows(out)}
+
+
+# ----------------------------------------------------------------------------
+# Prediction.
+
+
+def test_the_draw_is_fixed_and_cheap():
+    small = predict.small_runs(28)
+    assert small == predict.small_runs(28) and small[:5] == predict.small_runs(5)
+    assert small != predict.small_runs(28, seed=1)
+    assert len({one.config.json() for one in small}) == 28
+    for one in small:
+        assert predict.cost.training_minutes(one.config, "laptop") <= 10
+        assert one.config.recipe.images >= 2_000
+    for name in ("conditioner", "labels", "objects", "net"):
+        assert len({getattr(one.config, name) for one in small}) > 1
+    assert len({one.config.recipe.penalty for one in small}) > 2
+    assert len({one.config.architecture.width for one in small}) == 3
+
+
+def known(run: str, locality: float, loss: float, filled: float) -> list[Row]:
+    early = {"run": run, "snapshot": "early"}
+    return [
+        row("locality/conditional_locality", locality, **early),
+        row("locality/near_share", locality, sigma=10.0, **early),
+        row("locality/near_share", -locality, sigma=0.1, **early),
+        row("training/loss", loss, **early),
+        row("length/found", filled, run=run, snapshot="final", K=6, asked="paper"),
+        row(
+            "length/found",
+            99.0,
+            run=run,
+            snapshot="final",
+            K=6,
+            asked="paper",
+            intervention="local",
+        ),
+    ]
+
+
+def test_prediction_of_what_is_known():
+    """Locality says it all, on a line; the loss says nothing of it."""
+    losses = [3.0, 1.0, 2.0, 5.0, 4.0, 0.5]
+    rows = [r for i in range(6) for r in known(f"r{i}", i / 10, losses[i], 1 + i / 2)]
+    made = prediction(rows)
+    whole = {r.concept: r for r in made if r.what == "predict/spearman" and r.sigma is None}
+    assert whole[LOCALITY].value == pytest.approx(1) and whole[LOCALITY].n == 6
+    assert abs(whole[LOSS].value) < 0.5
+    by_level = {r.sigma: r.value for r in made if r.sigma is not None}
+    assert by_level == {10.0: pytest.approx(1), 0.1: pytest.approx(-1)}
+    errors = {r.concept: r.value for r in where(made, what="predict/error")}
+    assert errors[LOCALITY] == pytest.approx(0, abs=1e-9)
+    assert errors[NOTHING] > 0.5 and errors[LOSS] > 0.5
+    # Held out by hand: of three points the line through two of them misses the third.
+    value = held_out(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 3.0])).value
+    assert value == pytest.approx(np.sqrt((1 + 0.25 + 1) / 3))
+    assert prediction(rows[:6]) == []
+
+
+def test_predict(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("composcope.runs.data.MEASURED", 256)
+    monkeypatch.setattr(predict, "IMAGES", 40)
+    monkeypatch.setattr(predict, "WIDTHS", (8,))
+    monkeypatch.setattr(predict, "RADII", (1,))
+    args = dict(
+        count=2,
+        preset="smoke",
+        num=2,
+        samples=2,
+        levels=2,
+        folders=(),
+        work=tmp_path / "runs",
+        out=tmp_path / "predict.jsonl",
+    )
+    assert predict.main(**args, dry_run=True) == [] and not (tmp_path / "runs").exists()
+    assert "2 runs" in capsys.readouterr().out
+    predict.main(**args)
+    rows = read_rows(tmp_path / "predict.jsonl")
+    names = {one.name for one in predict.small_runs(2, "smoke")}
+    for what in ("training/loss", "locality/conditional_locality"):
+        assert {r.run for r in where(rows, what=what, snapshot="early")} == names
+    assert {r.run for r in where(rows, what="length/found", K=6, snapshot="final")} == names
+    before = (tmp_path / "predict.jsonl").read_text()
+    predict.main(**args)
+    assert (tmp_path / "predict.jsonl").read_text() == before
+    assert (tmp_path / "predict" / "predict.png").exists()
+
+
+# ----------------------------------------------------------------------------
+# Neighbourhoods.
+
+
+def test_peaks_are_where_conditions_act():
+    """Two conditions that act on one pixel each, with noise far below: these are their places."""
+    x0 = torch.zeros(3, 3, 16, 16)
+    x0[1, :, 4, 4] = 1.0
+    x0[2, :, 12, 10] = 2.0
+    found = Peaks(width=0.02).places(x0)
+    torch.testing.assert_close(found, torch.tensor([[4.5, 4.5], [10.5, 12.5]]) / 16)
+    # A second condition that acts there too, but less decidedly, has to go elsewhere.
+    x0[2] = 0
+    x0[2, :, 4, 4] = 1.0
+    x0[2, :, 12, 12] = 0.9
+    found = Peaks(width=0.02).places(x0)
+    torch.testing.assert_close(found, torch.tensor([[4.5, 4.5], [12.5, 12.5]]) / 16)
+
+
+def test_where_there_is_no_room_places_are_shared():
+    assert Peaks(radius=1.0).places(torch.rand(5, 3, 8, 8)).shape == (4, 2)
+
+
+class Talker:
+    """A text model that paints the pixel of each word it hears."""
+
+    shape = (3, 8, 8)
+
+    def encode(self, prompts):
+        return torch.tensor([[float("left" in p), float("right" in p)] for p in prompts])
+
+    def __call__(self, x, sigma, cond):
+        out = torch.zeros_like(x)
+        out[:, :, :, 1] = cond[:, 0, None, None]
+        out[:, :, :, 6] = cond[:, 1, None, None]
+        return out
+
+
+def test_phrases_are_heard_where_they_act():
+    model = neighbourhoods.LocalPhrases(Talker(), ["a left", "a right"], Strongest())
+    x0 = model(torch.zeros(2, 3, 8, 8), torch.ones(2), torch.zeros(2, 2))
+    assert (x0[:, :, :, 1] == 1).all() and (x0[:, :, :, 6] == 1).all() and x0.sum() == 2 * 3 * 16
+
+
+def test_phrases_are_met_by_colour_and_third():
+    red = Found(0.1, 0.5, "red", "cube", "small", 1.0)
+    blue = Found(0.9, 0.5, "blue", "cube", "small", 1.0)
+    assert neighbourhoods.met_by([("red", "cube", 0), ("blue", "cube", 2)], [red, blue]) == 2
+    assert neighbourhoods.met_by([("red", "cube", 1), ("blue", "cube", 2)], [red, blue]) == 1
+    assert neighbourhoods.met_by([("red", "cube", 0)] * 2, [red]) == 1
+    for index in range(20):
+        some = neighbourhoods.phrases_of(3, index)
+        assert [third for _, _, third in some] == [0, 1, 2]
+        assert len({color for color, _, _ in some}) == 3
+
+
+def test_neighbourhoods(runs, tmp_path, monkeypatch):
+    from small_sdxl import random_pipeline
+
+    monkeypatch.setattr(neighbourhoods.sdxl, "load", lambda name: sdxl.SDXL(random_pipeline()))
+    out = tmp_path / "neighbourhoods.jsonl"
+    rows = neighbourhoods.main((str(runs / "color"),), "text", 2, 2, 3, out)
+    for what in ("length/found", "text/found"):
+        assert {r.intervention for r in where(rows, what=what)} == {None, "own", "peaks"}
+    assert {r.K for r in where(rows, what="text/found")} == {1, 2, 3}
+    assert (tmp_path / "neighbourhoods" / "neighbourhoods.png").exists()
+    drawn = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("K*.npz")}
+    neighbourhoods.main((str(runs / "color"),), "text", 2, 2, 3, out)
+    assert drawn and all(path.stat().st_mtime_ns == at for path, at in drawn.items())
+
+
+# ----------------------------------------------------------------------------
+# The report.
+
+
+def test_the_report_shows_what_is_measured():
+    assert repaired([]) == [] and sections.repair_figures([]) == []
+    curve = [
+        row("overlap/both", share, run="exp1", distance=d) for d, share in ((0.1, 0.2), (0.3, 1.0))
+    ]
+    colours = [
+        row("length/found", 3.0, run="color", K=4, intervention=way) for way in (None, "own")
+    ]
+    losses = [3.0, 1.0, 2.0, 5.0]
+    small = [r for i in range(4) for r in known(f"r{i}", i / 10, losses[i], 1 + i / 2)]
+    rows = [*curve, row("overlap/fails", 0.17, run="exp1"), *colours, *small, *prediction(small)]
+    said = " ".join(repaired(rows))
+    assert "of 0.17 (exp1)" in said and "of 4 colours color draws" in said
+    assert "conditional locality is 1" in said
+    assert len(sections.repair_figures(rows)) == 3
+    assert "forced" in {section.name for section in sections.SECTIONS}
+    forced = next(section for section in sections.SECTIONS if section.name == "forced")
+    assert forced.pictures(Material(rows=rows)).count("<figure") >= 3
+
+
+def test_rows_of_experiments_are_gathered(tmp_path):
+    assert gather([tmp_path]) == []
