@@ -44,14 +44,14 @@ class Args:
     What is measured is kept a prompt and a seed at a time: the same command goes on where it was
     stopped."""
 
-    run: Annotated[str | None, tyro.conf.Positional] = None
+    run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")] = None
     """A shipped model by name, or a run folder."""
-    sdxl: str | None = None
+    sdxl: Annotated[str | None, tyro.conf.arg(metavar="MODEL")] = None
     """In place of a run: a diffusers SDXL pipeline, by folder, by name on the Hub, or text_control.
     """
-    prompt: str | None = None
+    prompt: Annotated[str | None, tyro.conf.arg(metavar="TEXT")] = None
     """With --sdxl: only this prompt; where its words act and what places look at, in one image."""
-    prompts: Path | None = None
+    prompts: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """JSON with concepts, composites, locality and places; else those that come with the model,
     else the paper's."""
     device: str = field(default_factory=own_device)

@@ -21,6 +21,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import tyro
 
 from composcope.errors import InputError, Stopped
 from composcope.files import read_json, write_text
@@ -28,24 +31,24 @@ from composcope.progress import live
 from composcope.study.schedule import Done, Node, Study
 
 NOTICE = 120  # seconds before the end of its time in which a job saves what it has
-PATIENCE = (
-    5  # looks after which an ended job without a marker has failed: a shared disk may be late
-)
+# Looks after which an ended job without a marker has failed: a shared disk may be late.
+PATIENCE = 5
+Word: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="STR")]
 
 
 @dataclass(frozen=True)
 class Slurm:
     """What a job asks of SLURM. Trainings get all of it; measurements, one node and one GPU."""
 
-    partition: str | None = None
+    partition: Word = None
     """of the cluster; its default if not given"""
-    account: str | None = None
+    account: Word = None
     """that is charged for the jobs"""
     time: str = "24:00:00"
     """of one job; a training that needs longer is queued again and goes on"""
     cpus: int = 8
     """cores for each GPU of a job, or for each job without one"""
-    memory: str | None = None
+    memory: Word = None
     """of a node, such as 64G; the partition's default if not given"""
     gpus: int = 1
     """of each node; 0: compute on cores"""
