@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.live import Live
@@ -65,6 +65,16 @@ def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T
     """Iterate over `items` under a bar named `what`."""
     with bar() as progress:
         yield from progress.track(items, description=what, total=total)
+
+
+def tell(*told: Any, json: str | None = None) -> None:
+    """What a command says in the end; with `json`, that alone goes to standard output."""
+    shown = Console() if json is None else console()
+    for one in told:
+        plain: dict[str, Any] = dict(markup=False, soft_wrap=True) if isinstance(one, str) else {}
+        shown.print(one, highlight=False, **plain)
+    if json is not None:
+        sys.stdout.write(json)
 
 
 @contextmanager

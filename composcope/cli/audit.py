@@ -14,6 +14,7 @@ from torch import Tensor
 from composcope.errors import InputError
 from composcope.files import read_json, write_png
 from composcope.locality import audit
+from composcope.progress import tell
 from composcope.results import add_rows, check_out, jsonl
 from composcope.runs.data import Stored
 
@@ -66,12 +67,12 @@ def main(args: Args) -> None:
     add_rows(args.out, rows)
     picture = args.out.with_suffix(".png")
     write_png(picture, found.plot())
-    words = sys.stderr if args.json else sys.stdout
-    print(found.table(), file=words)
-    print(f"rows: {args.out}   figure: {picture}", file=words)
-    print("next: wrap it in composcope.LocalConditions and audit it again", file=words)
-    if args.json:
-        sys.stdout.write(jsonl(rows))
+    tell(
+        found.table(),
+        f"rows: {args.out}   figure: {picture}",
+        "next: wrap it in composcope.LocalConditions and audit it again",
+        json=jsonl(rows) if args.json else None,
+    )
 
 
 def object_at(source: str, what: str) -> Any:

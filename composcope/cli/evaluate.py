@@ -1,19 +1,18 @@
 """`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn: how far it holds."""
 
 import hashlib
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from composcope.errors import InputError
 from composcope.evaluation import Answers, evaluate, evaluate_images, read_answers
 from composcope.files import write_png
 from composcope.locality import intervene
+from composcope.progress import tell
 from composcope.report.evaluation import answer_sheet, curve, table
 from composcope.results import Row, add_rows, check_out, jsonl
 from composcope.runs import load
@@ -77,12 +76,12 @@ def main(args: Args) -> None:
     add_rows(args.out, rows)
     write_png(folder / "sheet.png", answer_sheet(list(answers.values())))
     write_png(folder / "exact.png", curve(rows))
-    console = Console(stderr=args.json, highlight=False)
-    console.print(table(rows))
-    console.print(f"rows: {args.out}   sheet, curve and images: {folder}", soft_wrap=True)
-    console.print(f"next: composcope locality {args.run or 'exp1'}, then composcope report")
-    if args.json:
-        sys.stdout.write(jsonl(rows))
+    tell(
+        table(rows),
+        f"rows: {args.out}   sheet, curve and images: {folder}",
+        f"next: composcope locality {args.run or 'exp1'}, then composcope report",
+        json=jsonl(rows) if args.json else None,
+    )
 
 
 def judge_run(args: Args) -> tuple[list[Row], Mapping[int, Answers], Path]:

@@ -1,7 +1,6 @@
 """`composcope features`: are concepts disentangled in a learned basis? Runs and SDXL."""
 
 import hashlib
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +18,7 @@ from composcope.features.text_locality import prompt_locality, word_rows
 from composcope.files import write_png
 from composcope.locality import Audit
 from composcope.locality.measure import MAPS, maps_of
+from composcope.progress import tell
 from composcope.report import features as figures
 from composcope.report.locality import heatmaps
 from composcope.results import Row, add_rows, check_out, jsonl, where
@@ -96,12 +96,12 @@ def main(args: Args) -> None:
     finally:
         torch.set_flush_denormal(False)
     add_rows(args.out, rows)
-    words = sys.stderr if args.json else sys.stdout
-    print(text, file=words)
-    print(f"rows: {args.out}   means and pictures: {folder}", file=words)
-    print(f"next: composcope report --results {args.out.parent}", file=words)
-    if args.json:
-        sys.stdout.write(jsonl(rows))
+    tell(
+        text,
+        f"rows: {args.out}   means and pictures: {folder}",
+        f"next: composcope report --results {args.out.parent}",
+        json=jsonl(rows) if args.json else None,
+    )
 
 
 Product = tuple[list[Row], Path, str]  # rows, where means and pictures are, and the table to print

@@ -1,7 +1,6 @@
 """`composcope locality`: what every pixel of a model's score looks at: pixels and conditions."""
 
 import hashlib
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,6 +13,7 @@ from composcope.files import write_png
 from composcope.locality import INTERVENTIONS, intervene, locality
 from composcope.locality.audit import table_of
 from composcope.locality.measure import MAPS
+from composcope.progress import tell
 from composcope.report.locality import curves, heatmaps
 from composcope.results import add_rows, check_out, jsonl
 from composcope.results.arrays import read_arrays
@@ -89,12 +89,12 @@ def main(args: Args) -> None:
     add_rows(args.out, rows)
     write_png(keep / "heatmaps.png", heatmaps(read_arrays(keep / MAPS)))
     write_png(keep / "curves.png", curves(rows))
-    words = sys.stderr if args.json else sys.stdout
-    print(table_of(rows), file=words)
-    print(f"rows: {args.out}   maps and pictures: {keep}", file=words)
-    print(f"next: composcope evaluate {args.run}, then composcope report", file=words)
-    if args.json:
-        sys.stdout.write(jsonl(rows))
+    tell(
+        table_of(rows),
+        f"rows: {args.out}   maps and pictures: {keep}",
+        f"next: composcope evaluate {args.run}, then composcope report",
+        json=jsonl(rows) if args.json else None,
+    )
 
 
 def asked_conditions(model: Model, asked: str | None) -> tuple | None:

@@ -1,17 +1,15 @@
 """`composcope sim`: Structured Identity Mapping: its claims, how often Swing-by is seen, circles
 drawn by diffusion."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from rich.console import Console
 
 from composcope.errors import InputError
 from composcope.files import write_png
-from composcope.progress import track
+from composcope.progress import tell, track
 from composcope.report.theory import circles_figure, claims_table, toy_figure
 from composcope.results import Row, add_rows, check_out, jsonl
 from composcope.theory.circles import DRAWS, circles
@@ -55,16 +53,9 @@ def main(args: Args) -> None:
     check_out(args.out)
     folder = args.out.with_suffix("")
     rows = trained(args, folder) if args.circles else measured(args, names, folder)
-    if args.json:
-        sys.stdout.write(jsonl(rows))
-        return
-    console = Console()
-    if not args.circles:
-        console.print(claims_table(rows))
-    console.print(
-        f"rows: {args.out}; curves and figures: {folder}; composcope report shows them",
-        highlight=False,
-    )
+    made = f"rows: {args.out}; curves and figures: {folder}; composcope report shows them"
+    shown = [] if args.circles else [claims_table(rows)]
+    tell(*shown, made, json=jsonl(rows) if args.json else None)
 
 
 def measured(args: Args, names: Sequence[str], folder: Path) -> list[Row]:

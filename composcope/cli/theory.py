@@ -1,15 +1,13 @@
 """`composcope theory`: the paper's claims on distributions small enough to compute, as a table and
 as figures."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from rich.console import Console
 
 from composcope.files import write_png
-from composcope.progress import track
+from composcope.progress import tell, track
 from composcope.report.theory import claims_table, toy_figure
 from composcope.results import add_rows, check_out, jsonl
 from composcope.theory.claims import THEORY
@@ -46,12 +44,5 @@ def main(args: Args) -> None:
         rows += found
         if figure := toy_figure("theory", name, folder):
             write_png(folder / f"{name}.png", figure)
-    if args.json:
-        sys.stdout.write(jsonl(rows))
-        return
-    console = Console()
-    console.print(claims_table(rows))
-    console.print(
-        f"rows: {args.out}; curves and figures: {folder}; composcope report shows them",
-        highlight=False,
-    )
+    made = f"rows: {args.out}; curves and figures: {folder}; composcope report shows them"
+    tell(claims_table(rows), made, json=jsonl(rows) if args.json else None)
