@@ -157,8 +157,9 @@ def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")
     rows += [loss_row(folder)]
     model = load(folder)
-    rows += evaluate(model, [K], num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "images")
-    return [one for one in rows if one.value is not None]
+    return rows + evaluate(
+        model, [K], num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "images"
+    )
 
 
 @dataclass(frozen=True)
