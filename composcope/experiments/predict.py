@@ -176,11 +176,8 @@ def loss_row(folder: Path) -> Row:
     """
     early = load(folder, "early")
     at = int(early.about["images"])
-    lines = [
-        Logged(int(line["images"]), float(line["loss"]))
-        for line in read_lines(folder / "log.jsonl", dict)
-        if "loss" in line
-    ]
+    log: list[dict[str, float]] = read_lines(folder / "log.jsonl", dict[str, float])
+    lines = [Logged(int(line["images"]), line["loss"]) for line in log if "loss" in line]
     last = max(line.images for line in lines)
     near = [line.loss for line in lines if at - last / 10 <= line.images <= at]
     near = near or [min(lines, key=lambda line: abs(line.images - at)).loss]
