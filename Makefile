@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench notebooks clean
+.PHONY: demo test lint bench notebooks pages docs clean
 demo: .venv/installed
 	$(BIN)/composcope demo
 
@@ -25,10 +25,20 @@ bench: .venv/installed
 notebooks: .venv/installed
 	$(BIN)/jupyter execute --inplace docs/*.ipynb
 
+# The pages of docs/ that are made of what ships, as after a change of the models that ship.
+pages: .venv/installed
+	$(BIN)/python -m docs.pages
+
+# The site, into site/index.html; it needs no network once its tools are installed.
+docs: .venv/installed
+	$(BIN)/python -c "import mkdocstrings" 2>/dev/null || $(INSTALL) --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html; its search works where it is served: python -m http.server -d site"
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) --editable ".[dev]"
 	touch $@
 
 clean:
-	rm -rf .venv report results
+	rm -rf .venv report results site

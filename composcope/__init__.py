@@ -4,8 +4,7 @@ One contract stands in the middle, and every room makes, wraps or measures it:
 
     denoiser(x, sigma, cond) -> x0
 
-The names below are imported when they are first used, so that `import composcope` is quick.
-"""
+The names below are imported when they are first used, so that `import composcope` is quick."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -5,8 +5,7 @@ key = mix(mix(mix(seed) + index) + use),  number n = mix(key + n gamma)  (SplitM
 Flood, OOPSLA 2014)
 
 So scene i does not depend on which scenes were made before it, in which batch, or by how many
-threads.
-"""
+threads."""
 
 import numpy as np
 

@@ -1,6 +1,5 @@
 """numba as the renderer uses it: machine code that is kept on disk and runs without the interpreter's
-lock.
-"""
+lock."""
 
 import atexit
 import inspect
@@ -16,21 +15,13 @@ from numba import njit
 
 PACKAGE = Path(__file__).parent
 FOLDERS = (PACKAGE, PACKAGE / "scenes")
-KERNELS = (
-    "scene",
-    "chance",
-    "geometry",
-    "shading",
-    "render",
-    "rules",
-    "compiled",
-)  # they call and inline each other
+# They call and inline each other.
+KERNELS = ("scene", "chance", "geometry", "shading", "render", "rules", "compiled")
 
 
 def compiled(function: Callable) -> Callable:
     """Compile a function when it is first called. The tests' type checks wrap it; what is compiled
-    is the function.
-    """
+    is the function."""
     return njit(cache=True, nogil=True, error_model="numpy")(inspect.unwrap(function))
 
 
@@ -43,8 +34,7 @@ def parallel(function: Callable) -> Callable:
 
 def keep_somewhere() -> None:
     """Where neither the package nor the user's folder can be written to, machine code is kept in a
-    temporary one.
-    """
+    temporary one."""
     if numba.config.CACHE_DIR:
         return
     try:
@@ -55,8 +45,7 @@ def keep_somewhere() -> None:
 
 def temporary() -> Path:
     """A folder of this user alone (what is in it will be run), the same in every process where that
-    is possible.
-    """
+    is possible."""
     shared = Path(tempfile.gettempdir()) / f"composcope-{os.getuid()}"
     with suppress(OSError):
         shared.mkdir(mode=0o700, exist_ok=True)
@@ -75,8 +64,7 @@ def temporary() -> Path:
 
 def forget_old() -> None:
     """Drop machine code older than any kernel: numba looks at the file of a function, but not of
-    its callees.
-    """
+    its callees."""
     files = [file for folder in FOLDERS for file in folder.glob("*.py") if file.stem in KERNELS]
     changed = max(file.stat().st_mtime for file in files)
     indices = [file for folder in FOLDERS for file in (folder / "__pycache__").glob("*.nbi")]

@@ -1,6 +1,5 @@
 """What is not our bug: bad input, a full disk, Ctrl-C. A command tells it in one sentence and ends
-with a code.
-"""
+with a code."""
 
 import os
 import signal
@@ -26,12 +25,10 @@ class Stopped(Exception):
 @contextmanager
 def sentences() -> Iterator[None]:
     """The work of a command: whatever ends it but a bug becomes one sentence on standard error and
-    an exit code.
-    """
+    an exit code."""
     open_streams()
-    in_main = (
-        threading.current_thread() is threading.main_thread()
-    )  # elsewhere Python has no signals
+    # Elsewhere Python has no signals.
+    in_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, stopped) if in_main else None
     try:
         yield
@@ -55,8 +52,7 @@ def sentences() -> Iterator[None]:
 
 def open_streams() -> None:
     """Streams that were closed lead nowhere; characters that a terminal does not have become
-    question marks.
-    """
+    question marks."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -67,8 +63,7 @@ def open_streams() -> None:
 
 def flush() -> None:
     """What was printed is on its way before the command ends well: a full disk is told, not passed
-    over.
-    """
+    over."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

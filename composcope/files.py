@@ -1,8 +1,7 @@
 """Files that appear whole or not at all, folders that one process at a time may write to, JSON with
 its types checked.
 
-What is refused leaves nothing behind: folders and locks that were made for it go again.
-"""
+What is refused leaves nothing behind: folders and locks that were made for it go again."""
 
 import dataclasses
 import fcntl
@@ -27,9 +26,7 @@ T = TypeVar("T")
 
 @contextmanager
 def folder_for(path: Path) -> Iterator[None]:
-    """The folder `path`, made if need be; what was made for work that fails goes again, if it is
-    empty.
-    """
+    """The folder `path`, made if need be; made for work that fails it goes again, if empty."""
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     try:
@@ -54,8 +51,7 @@ def named(path: str | Path) -> Iterator[None]:
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it
-    is removed.
-    """
+    is removed."""
     path = Path(path)
     if not path.name or path.is_dir():
         raise InputError(f"{path} is a folder; a file has to be written there")
@@ -77,8 +73,7 @@ PARTIAL = re.compile(r"\..+\.(?P<host>[^.]+)\.(?P<process>\d+)\.part")
 @cache
 def sweep(folder: Path) -> None:
     """Remove what processes of this machine were writing here when they were killed; once a process
-    and folder.
-    """
+    and folder."""
     for path in folder.glob(".*.part"):
         found = PARTIAL.fullmatch(path.name)
         if found and found["host"] == socket.gethostname() and not lives(int(found["process"])):
@@ -92,8 +87,7 @@ def is_partial(path: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Remove all that writers of any machine left half done below a folder that this process alone
-    may write to.
-    """
+    may write to."""
     for path in folder.rglob(".*.part"):
         if is_partial(path):
             path.unlink(missing_ok=True)
@@ -129,8 +123,7 @@ def write_png(path: str | Path, picture: Any) -> None:
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
     """Hold `folder` for this process; a second one gets an InputError at once. The lock dies with
-    its holder.
-    """
+    its holder."""
     folder = Path(folder)
     with folder_for(folder), held(folder / ".lock", wait=False) as file:
         if file is None:
@@ -151,8 +144,7 @@ def alone(path: str | Path) -> Iterator[None]:
 @contextmanager
 def held(path: Path, wait: bool) -> Iterator[IO | None]:
     """The lock file `path`, which is there only while it is held; None if another holds it and we
-    do not `wait`.
-    """
+    do not `wait`."""
     while True:
         file = open(path, "a")  # noqa: SIM115 (closed below)
         try:
@@ -196,9 +188,7 @@ def content(path: str | Path) -> bytes:
 
 
 def read_json(path: str | Path, kind: type[T] | Any) -> T:
-    """A JSON file as an object of this type (a dataclass, dict[str, int], ...), every field
-    checked.
-    """
+    """A JSON file as an object of this type (a dataclass, dict, ...), every field checked."""
     return parse_json(content(path), kind, str(path))
 
 

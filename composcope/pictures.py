@@ -2,8 +2,7 @@
 sentence.
 
 Other formats stay closed: some of them are programs (PostScript) or are read by libraries of their
-own.
-"""
+own."""
 
 import io
 from collections.abc import Iterator

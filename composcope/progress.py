@@ -1,6 +1,4 @@
-"""What a user sees while waiting: a bar on standard error with the count, the rate and the time
-left.
-"""
+"""What a user sees while waiting: a bar on standard error with count, rate and time left."""
 
 import os
 import sys
@@ -47,8 +45,7 @@ def bar() -> Progress:
     """A rich Progress with our columns; the caller adds tasks. `description` may be updated with
     the latest numbers.
 
-    Of the processes of one torchrun only the first shows it.
-    """
+    Of the processes of one torchrun only the first shows it."""
     shown = console()
     columns: list[ProgressColumn] = [TextColumn("{task.description}")]
     if shown.width < NARROW:

@@ -14,8 +14,7 @@ class Stop:
     """`with Stop() as stop`: `stop.number` is the signal that came, or 0. A second Ctrl-C ends the
     process as usual.
 
-    In a thread other than the main one, where Python has no signals, nothing ever comes.
-    """
+    In a thread other than the main one, where Python has no signals, nothing ever comes."""
 
     def __init__(self, patient: bool = False):
         self.number = 0

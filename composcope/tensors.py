@@ -1,6 +1,4 @@
-"""Tensors on disk: safetensors, which run no code; every failure is one sentence that names the
-file.
-"""
+"""Tensors on disk: safetensors, which run no code; a failure is one sentence with the file."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -206,9 +206,13 @@ def test_a_colour_model(tmp_path, capsys):
         assert (space.value, space.low) == (encoder.value, encoder.low)
     assert "feature space" in capsys.readouterr().out
     kept = next((tmp_path / "features").iterdir())
+    # Fmt: skip.
     assert {path.name for path in kept.glob("*.png")} == {
-        "profile.png", "matrices-high.png", "matrices-mid.png", "matrices-low.png",
-    }  # fmt: skip
+        "profile.png",
+        "matrices-high.png",
+        "matrices-mid.png",
+        "matrices-low.png",
+    }
     x = MeansFolder(kept, {}).read("red", 1, "pixel")
     assert x.shape == model.shape and bool(np.isfinite(x.numpy()).all())
     matrices = read_arrays(kept / "matrices.npz")

@@ -70,3 +70,12 @@ def test_the_shell_completes_commands_and_their_options(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 2 and "bash, zsh or tcsh" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_tells_what_to_write_not_types(monkeypatch, capsys, command):
+    monkeypatch.setattr(sys, "argv", ["composcope", command, "--help"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    text = capsys.readouterr().out
+    assert stop.value.code == 0 and "usage" in text and "{None}" not in text

@@ -37,9 +37,8 @@ def test_the_table_and_a_second_run(monkeypatch, capsys, tmp_path):
     lines = [line for line in capsys.readouterr().out.splitlines() if "claim2/decreasing" in line]
     assert len(lines) == 2 and all("no" in line for line in lines)
     again = [(row.what, row.value, row.holds) for row in read_rows(out)]
-    assert again == [
-        (row.what, row.value, row.holds) for row in rows
-    ]  # the same rows, not more of them
+    # The same rows, not more of them.
+    assert again == [(row.what, row.value, row.holds) for row in rows]
 
 
 def test_an_unknown_toy_is_named(monkeypatch, capsys, tmp_path):

@@ -115,12 +115,8 @@ def test_a_wrapper_is_evaluated_as_it_is_and_its_cost_is_told():
     assert only(rows, what="length/evaluations").value == 9
     assert {row.intervention for row in rows} == {"thrice"}
     exact = only(rows, what="length/exact")
-    assert (exact.value, exact.low, exact.high, exact.n) == (
-        1,
-        None,
-        None,
-        1,
-    )  # one image has no interval
+    # One image has no interval.
+    assert (exact.value, exact.low, exact.high, exact.n) == (1, None, None, 1)
 
 
 def test_what_is_kept_is_never_drawn_again_and_more_can_be_added(tmp_path):

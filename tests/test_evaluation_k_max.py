@@ -8,9 +8,8 @@ from composcope.evaluation.k_max import Error, k_max, paper_rule, strict_rule
 from composcope.evaluation.matching import Outcome
 from composcope.results.estimate import Estimate, wilson
 
-SURE = Error(
-    10**6, dict.fromkeys(range(13), 0), dict.fromkeys(range(13), 0)
-)  # a detector that errs less than once in 300,000
+# A detector that errs less than once in 300,000.
+SURE = Error(10**6, dict.fromkeys(range(13), 0), dict.fromkeys(range(13), 0))
 NUM = 64
 
 

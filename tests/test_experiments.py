@@ -1,11 +1,13 @@
 """Every experiment's own `main`, and the study behind it, at smoke size: a tiny run of the real
 thing."""
 
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from same_process import composcope
 
 from composcope.cli import reproduce
 from composcope.experiments import (
@@ -20,18 +22,39 @@ from composcope.experiments import (
 from composcope.results import gather, read_rows, where
 from composcope.runs.config import Config
 from composcope.study.plan import plan
+from composcope.study.schedule import Node, Study
 from composcope.study.table import INTERVENTIONS
 
 # One run of every kind: all, one and some labels, patches, colours.
 RUNS = ["exp1", "exp2", "drop-one", "exp2l-wide", "color"]
+PROCESSES = "drop-one"  # of which every command is a process
+
+
+class Ended:
+    """A node that was done before anybody looks."""
+
+    def poll(self) -> int:
+        return 0
+
+    def stop(self) -> None: ...
+
+
+def do_here(node: Node, log: Path, keep_open: tuple[int, ...]) -> Ended:
+    """The command of a node, without a process of its own."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "a") as out, redirect_stdout(out), redirect_stderr(out):
+        composcope(*node.command)
+    return Ended()
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory) -> Path:
-    """The study of these runs, as `composcope reproduce --preset smoke` makes it: every experiment
-    finds its runs done."""
+    """The study of these runs: every experiment finds its runs done. One of them as `composcope
+    reproduce --preset smoke` makes it, the others by the same commands in this process."""
     folder = tmp_path_factory.mktemp("study")
-    reproduce.main(reproduce.Args(preset="smoke", num=2, only=",".join(RUNS), out=folder))
+    reproduce.main(reproduce.Args(preset="smoke", num=2, only=PROCESSES, out=folder))
+    nodes = plan("smoke", folder / "smoke", RUNS, num=2)
+    assert Study(nodes, folder / "smoke").run(do_here, pause=0) == []
     return folder
 
 
@@ -85,9 +108,8 @@ def test_local_intervention(out, capsys):
     }
     assert {name for name, _ in found} == {one.name for one in INTERVENTIONS}
     assert {radius for name, radius in found if name == "local"} == {0.125, 0.1875, 0.275}
-    assert (
-        "places filled of 6 asked" in capsys.readouterr().out
-    )  # exp2 with local conditions beside exp2
+    # Exp2 with local conditions beside exp2.
+    assert "places filled of 6 asked" in capsys.readouterr().out
 
 
 def test_label_policies(out):
@@ -107,9 +129,8 @@ def test_color_features(out):
 def test_centred_subject(out):
     pictures = centred_subject.centred(8, 32).astype(float)
     spread = np.abs(pictures - pictures[:, :1, :1]).mean((0, 3))  # how far from the ground's colour
-    assert (
-        spread[10:22, 10:22].mean() > 3 * spread[:, [0, 1, 30, 31]].mean()
-    )  # the subject is in the middle
+    # The subject is in the middle.
+    assert spread[10:22, 10:22].mean() > 3 * spread[:, [0, 1, 30, 31]].mean()
     rows = centred_subject.main("smoke", out, images=160, scenes=32, num=2)
     sides = [row.value for row in where(rows, what="locality/square", states="noised")]
     assert sides and all(1 <= side <= 31 for side in sides)
@@ -123,14 +144,12 @@ def test_score_machines(tmp_path):
     found = {(row.run, row.K): row.value for row in where(rows, what="length/found")}
     assert found["local conditional machine", 0] == 0
     assert found["ideal machine", 5] <= 3 < found["local conditional machine", 5]
-    assert (
-        found["ideal one-label machine", 5] < 2 < found["local one-label machine", 5]
-    )  # section E.3
+    # Section E.3.
+    assert found["ideal one-label machine", 5] < 2 < found["local one-label machine", 5]
     assert len(where(rows, what="length/k_max")) == 2 * 5 and read_rows(out) == rows
     drawn = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("K*.npz")}
-    again = score_machines.main(
-        scenes=600, num=3, most=5, steps=6, out=out
-    )  # judged again, not drawn again
+    # Judged again, not drawn again.
+    again = score_machines.main(scenes=600, num=3, most=5, steps=6, out=out)
     assert [(row.key, row.value) for row in again] == [(row.key, row.value) for row in rows]
     assert {path: path.stat().st_mtime_ns for path in drawn} == drawn and len(drawn) == 6 * 5
     assert (tmp_path / "rows" / "exact.png").exists()

@@ -398,9 +398,8 @@ def test_take_away_pictures_and_numbers(page):
     shown = np.array(sheet.convert("RGB"))[
         46 : 46 + zoom * side : zoom, 16 : 16 + zoom * side : zoom
     ]
-    assert (
-        np.mean(np.abs(shown.astype(int) - drawn_by(page, 0)).max(-1) <= 2) > 0.5
-    )  # but for the marks
+    # But for the marks.
+    assert np.mean(np.abs(shown.astype(int) - drawn_by(page, 0)).max(-1) <= 2) > 0.5
     film = Image.open(io.BytesIO(saved(page, "gif")))
     assert film.format == "GIF" and film.n_frames == 5
     film.seek(4)

@@ -55,15 +55,12 @@ def test_a_local_denoiser_has_locality_one_at_every_scale(states, side):
     assert report.conditional_locality.value == pytest.approx(1.0, abs=1e-12)
     for what in ("square", "near_share", "own_share"):
         assert values(report.rows(), what) == pytest.approx([1.0] * 2, abs=1e-12)
-    assert values(report.rows(), "energy") == pytest.approx(
-        [1.5**2] * 2
-    )  # three channels of 0.5 at one pixel, eq. 9
-    assert values(report.rows(), "overlap") == pytest.approx(
-        [0.0] * 3
-    )  # at both levels, and over both
-    assert report.chance == pytest.approx(
-        (2 * (3 / 8) ** 2 + (0.06 + 1.5 / 8) ** 2) / 3
-    )  # one in a corner
+    # Three channels of 0.5 at one pixel, eq. 9.
+    assert values(report.rows(), "energy") == pytest.approx([1.5**2] * 2)
+    # At both levels, and over both.
+    assert values(report.rows(), "overlap") == pytest.approx([0.0] * 3)
+    # One in a corner.
+    assert report.chance == pytest.approx((2 * (3 / 8) ** 2 + (0.06 + 1.5 / 8) ** 2) / 3)
 
 
 def test_an_image_of_which_nothing_is_asked_leaves_the_others_as_they_are():
@@ -120,9 +117,15 @@ def test_conditions_without_a_place_have_influences_and_overlap_and_no_share_nea
         assert values(report.rows(), "influence", pixel=(0, 5), **here) == pytest.approx([at_top])
         assert values(report.rows(), "influence", pixel=(13, 5), **here) == pytest.approx([below])
     assert "no places: the share of influence near a place is left out" in report.table()
+    # Fmt: skip.
     assert [axes.get_ylabel() for axes in report.plot().axes[::2]] == [
-        "denoised", "pixel (0, 5)", "pixel (13, 5)", "blue", "brown", "red",
-    ]  # fmt: skip
+        "denoised",
+        "pixel (0, 5)",
+        "pixel (13, 5)",
+        "blue",
+        "brown",
+        "red",
+    ]
 
 
 def test_a_wrapped_denoiser_is_measured_with_its_own_conditioner_and_its_rows_say_so():

@@ -63,9 +63,8 @@ def test_hard_neighbourhoods_cut_the_image_at_exactly_their_radius():
     local = LocalConditions(code, Cells(), Nearest(radius=0.1875))
     x0 = local(X, SIGMA, asked_of_both())
     expected = torch.zeros(16, 16)
-    expected[4:10, 4:9] = (
-        CENTRE + 1
-    )  # three by three cells, up to the middle between the two places
+    # Three by three cells, up to the middle between the two places.
+    expected[4:10, 4:9] = CENTRE + 1
     expected[4:10, 9:14] = BESIDE + 1
     assert torch.equal(x0[0, 0], expected)
     assert (x0[1] == 0).all()

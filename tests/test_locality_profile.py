@@ -23,11 +23,8 @@ def locality(maps, radius=0.1875, places=PLACES):
 
 def test_the_square_grows_ring_by_ring():
     gradient = np.zeros((1, 9, 9))
-    gradient[0, 4, 4], gradient[0, 4, 6], gradient[0, 0, 0] = (
-        3.0,
-        2.0,
-        1.0,
-    )  # energies 9, 4, 1 at rings 0, 2, 4
+    # Energies 9, 4, 1 at rings 0, 2, 4.
+    gradient[0, 4, 4], gradient[0, 4, 6], gradient[0, 0, 0] = (3.0, 2.0, 1.0)
     assert [
         int(centred_square(gradient, (4, 4), f)[0]) for f in (0.5, 0.64, 0.65, 0.92, 0.93, 1.0)
     ] == [1, 1, 5, 5, 9, 9]

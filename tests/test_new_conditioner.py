@@ -1,67 +1,44 @@
 """A kind of condition is one class: shapes, ours, and one from outside, from training to what is
 measured of it."""
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from same_process import composcope, typed
 
-from composcope.cli import main
+from composcope.cli import report
 from composcope.errors import InputError
-from composcope.results import read_rows, where
+from composcope.report.features import level_matrices
+from composcope.results import gather, read_rows, where
+from composcope.results.arrays import read_arrays
 from composcope.runs import load
 from composcope.scenes.condition import CONDITIONERS
+from composcope.scenes.scene import SHAPES
 
-OUTSIDE = '''
-from dataclasses import dataclass, replace
-
-from composcope.scenes.condition import Names
-
-
-@dataclass(frozen=True)
-class SizeCounts(Names):
-    """How many large and small objects there are."""
-
-    noun = "size"
-    like = "large small"
-    names = ("large", "small")
-
-    def read(self, thing, place):
-        return thing.size
-
-    def dress(self, thing, name):
-        return replace(thing, size=name)
-'''
+# The example of the page on conditioners: how many large and small objects there are.
+PAGE = Path(__file__).parents[1] / "docs" / "conditioners.md"
+OUTSIDE = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)[0]
 
 
-@pytest.fixture
-def command(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory) -> Iterator[Path]:
+    """A folder to work in, with a model of shapes of smoke size."""
+    folder = tmp_path_factory.mktemp("shapes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        typed("composcope train exp1 --conditioner shape --preset smoke --images 160 --out shapes")
+        yield folder
 
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["composcope", *map(str, words)])
-        main()
 
-    return run
-
-
-def test_shapes_are_trained_drawn_and_counted(command, tmp_path):
-    command(
-        "train",
-        "exp1",
-        "--conditioner",
-        "shape",
-        "--preset",
-        "smoke",
-        "--images",
-        160,
-        "--out",
-        "shapes",
-    )
-    command("sample", "shapes", "--asked", "cube sphere", "-n", 2, "--steps", 2)
-    assert (tmp_path / "sheet.png").exists()
-    command("evaluate", "shapes", "--num", 2, "--max", 12, "--steps", 2)
+def test_shapes_are_drawn_and_counted(shapes):
+    typed('composcope sample shapes --asked "cube sphere" -n 2 --steps 2')
+    assert (shapes / "sheet.png").exists()
+    typed("composcope evaluate shapes --num 2 --max 12 --steps 2")
     rows = read_rows("results/evaluate.jsonl")
     assert {row.K for row in where(rows, what="length/exact")} == {0, 1, 2, 3}  # there are three
     assert {(row.run, row.asked, row.tolerance) for row in where(rows, what="length/k_max")} == {
@@ -69,43 +46,59 @@ def test_shapes_are_trained_drawn_and_counted(command, tmp_path):
     }
 
 
-def test_shapes_are_measured_inside(command):
-    command(
-        "train",
-        "exp1",
-        "--conditioner",
-        "shape",
-        "--preset",
-        "smoke",
-        "--images",
-        160,
-        "--out",
-        "shapes",
-    )
-    command("locality", "shapes", "--noise-levels", 1, "--num", 1)
+def test_shapes_are_measured_inside(shapes):
+    typed("composcope locality shapes --noise-levels 1 --num 1")
     rows = read_rows("results/locality.jsonl")
-    assert {
-        row.condition for row in where(rows, what="locality/influence")
-    }  # of every shape asked for
-    assert not where(rows, what="locality/near_share")  # a shape has no place to be near to
+    # Of every shape that was asked for; a shape has no place to be near to.
+    assert {row.condition for row in where(rows, what="locality/influence")} <= {*SHAPES}
+    assert where(rows, what="locality/influence") and not where(rows, what="locality/near_share")
 
 
-def test_one_from_outside_is_imported_when_it_is_named_and_only_then(command, tmp_path):
+def test_features_of_shapes(shapes):
+    typed("composcope features shapes --num 4")
+    (kept,) = Path("results/features").glob("*/matrices.npz")
+    arrays = read_arrays(kept)
+    assert {*arrays["concepts"]} == {*SHAPES}
+    between = where(read_rows("results/features.jsonl"), what="features/between", run="shapes")
+    layers = {row.layer for row in between if row.index is not None}
+    matrices = level_matrices(arrays, "high")
+    assert layers and layers <= {*matrices}
+    for row in where(between, level="high", layer=list(layers)):
+        apart = matrices[str(row.layer)][~np.eye(len(SHAPES), dtype=bool)]
+        assert row.value == pytest.approx(apart.mean(), abs=1e-5)
+
+
+def test_shapes_are_reported(shapes, monkeypatch):
+    """After the tests above; nothing else is on the page."""
+    monkeypatch.setattr(report, "SHIPPED", shapes / "nothing")
+    composcope("report")
+    page = Path("report/index.html").read_text(encoding="utf-8")
+    rooms = [row.what.partition("/")[0] for row in gather(["results"])]
+    for room in ("length", "locality", "features"):
+        assert f"shapes: {rooms.count(room):,} numbers" in page
+    for line in ("evaluate shapes", "locality shapes", "features shapes"):
+        assert f"<code>composcope {line}" in page
+    assert "shapes: cosines of every pair of concepts" in page
+    assert "shapes: what pixels look at" in page
+
+
+def test_one_from_outside_is_imported_when_it_is_named_and_only_then(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "my_sizes.py").write_text(
         OUTSIDE + "\nimport pathlib; pathlib.Path('imported').touch()\n"
     )
     name = "my_sizes:SizeCounts"
     words = ("exp1", "--conditioner", name, "--preset", "smoke", "--images", 160, "--out", "sizes")
-    composcope("train", *words, cwd=tmp_path)
+    process("train", *words, cwd=tmp_path)
     (tmp_path / "imported").unlink()
 
-    done = composcope("sample", "sizes", "--asked", "large", cwd=tmp_path, code=2)
+    done = process("sample", "sizes", "--asked", "large", cwd=tmp_path, code=2)
     assert (
         f"the conditioner {name} comes from outside" in done.stderr and done.stderr.count("\n") == 1
     )
     assert not (tmp_path / "imported").exists()
 
-    composcope(
+    process(
         "sample",
         "sizes",
         "--asked",
@@ -127,7 +120,7 @@ def test_one_from_outside_is_imported_when_it_is_named_and_only_then(command, tm
         CONDITIONERS.pop(name, None)
 
 
-def composcope(*words, cwd: Path, code=0):
+def process(*words, cwd: Path, code=0):
     command = [sys.executable, "-c", "from composcope.cli import main; main()", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
     assert done.returncode == code, done.stderr
@@ -143,9 +136,10 @@ def composcope(*words, cwd: Path, code=0):
         (":Sizes", "there is no conditioner ':Sizes'"),
     ],
 )
-def test_what_is_no_conditioner_is_one_sentence(command, capsys, tmp_path, name, sentence):
+def test_what_is_no_conditioner_is_one_sentence(monkeypatch, capsys, tmp_path, name, sentence):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stop:
-        command("train", "exp1", "--conditioner", name, "--preset", "smoke", "--out", "run")
+        composcope("train", "exp1", "--conditioner", name, "--preset", "smoke", "--out", "run")
     error = capsys.readouterr().err
     assert stop.value.code == 2 and sentence in error and error.count("\n") == 1
     assert not (tmp_path / "run").exists()

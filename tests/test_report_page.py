@@ -18,6 +18,7 @@ from composcope.report.page import SECTIONS, page
 from composcope.report.recorded import square
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples, write_samples
+from composcope.runs.model import SHIPPED
 from composcope.study.table import LOCAL
 
 MODEL = {
@@ -134,6 +135,33 @@ def test_material_is_found_whatever_its_folders_are_called(tmp_path):
     write_samples(tmp_path / "own" / "b" / "samples.npz", samples_of("exp1"))
     found = material(tmp_path / "nothing", [tmp_path / "own"])
     assert len(found.rows) == 11 and [one.about["run"] for one in found.samples] == ["exp1"]
+
+
+def test_figures_of_other_models_are_drawn_from_what_is_kept():
+    """A figure for the maps of a model that is not of the study; one for the words of a prompt."""
+    maps = {
+        "sigmas": np.array([2.0, 0.5]),
+        "pictures": np.zeros((2, 8, 8, 3), np.uint8),
+        "gradients": np.ones((2, 1, 8, 8), np.float16),
+        "influences": np.ones((2, 1, 8, 8), np.float16),
+        "pixels": np.array([[2, 3]]),
+        "places": np.array([[0.5, 0.5]]),
+        "conditions": np.array(["cat"]),
+    }
+    words = [
+        Row("locality/influence", 1.0, run="text", sigma=sigma, pixel=(2, 3), condition="cat")
+        for sigma in (2.0, 0.5)
+    ]
+    third = Row("features/share_in_third", 0.5, run="text", sigma=2.0, condition="cat")
+    own = page(Material([*words, third], maps=[({"run": "text"}, maps), ({"run": "exp1"}, maps)]))
+    assert own.count("text: what pixels look at") == 2  # the words under it and its description
+    assert "exp1: what pixels look at" not in own
+    assert "The influence of each word of a prompt" in own
+    assert "The influence of each word of a prompt" not in page(Material(words))
+
+
+def test_no_picture_ships_but_samples():
+    assert {path.name for path in SHIPPED.rglob("*.png")} <= {"sheet.png"}
 
 
 @pytest.mark.parametrize(

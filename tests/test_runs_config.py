@@ -50,9 +50,8 @@ def test_the_paper_preset_is_the_papers():
 @pytest.mark.parametrize("scale", list(ARCHITECTURES), ids="-".join)
 def test_every_row_of_the_table_makes_a_network(scale):
     preset, net = scale
-    config = configure(
-        "exp1", preset, {"net": net, "width": 16, "head": 16}
-    )  # narrow: the shapes are what is tested
+    # Narrow: the shapes are what is tested.
+    config = configure("exp1", preset, {"net": net, "width": 16, "head": 16})
     unet = network(config, conditioner_of(config))
     assert isinstance(unet, UNet) == (net == "global")
     assert RECIPES[scale].checkpoint_every % RECIPES[scale].log_every == 0

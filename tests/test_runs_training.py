@@ -209,9 +209,8 @@ def test_a_signal_ends_the_step_saves_it_and_says_where_it_goes_on(
         for f in (tmp_path, finished)
     )
     assert [line["step"] for line in lines] == [4, 8]
-    assert lines[0]["loss"] == pytest.approx(
-        (whole[0]["loss"] + whole[1]["loss"]) / 2
-    )  # none of its steps is lost
+    # None of its steps is lost.
+    assert lines[0]["loss"] == pytest.approx((whole[0]["loss"] + whole[1]["loss"]) / 2)
 
 
 def test_checkpoints_are_also_made_by_time(tmp_path, monkeypatch):
@@ -222,9 +221,8 @@ def test_checkpoints_are_also_made_by_time(tmp_path, monkeypatch):
 
 
 def test_every_preset_loses_at_most_five_minutes():
-    assert (
-        checkpoint.SECONDS <= 240
-    )  # the rest is for the step in work; a sheet is drawn after its checkpoint
+    # The rest is for the step in work; a sheet is drawn after its checkpoint.
+    assert checkpoint.SECONDS <= 240
 
 
 def test_a_foreign_checkpoint_is_refused(tmp_path):
@@ -379,9 +377,8 @@ def test_another_width_of_average_comes_from_those_kept(finished):
     same, wider = reaverage(finished, 0.10), reaverage(finished, 0.15)
     final = dict(load(finished).named_parameters())
     for name, weight in same.named_parameters():
-        torch.testing.assert_close(
-            weight, final[name], atol=4e-3, rtol=1e-3
-        )  # the kept ones are in half precision
+        # The kept ones are in half precision.
+        torch.testing.assert_close(weight, final[name], atol=4e-3, rtol=1e-3)
     assert any(
         (weight - final[name]).abs().max() > 1e-3 for name, weight in wider.named_parameters()
     )

@@ -20,9 +20,8 @@ def test_the_plan_is_closed_and_writes_each_file_once(tmp_path, preset):
     assert {f"train {run.name}" for run in RUNS if not run.optional} <= {
         node.name for node in nodes
     }
-    assert (
-        plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"
-    )  # an optional one, when it is named
+    # An optional one, when it is named.
+    assert plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"
 
 
 PARSE = """

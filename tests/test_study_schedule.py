@@ -45,9 +45,8 @@ def recorder(started: list[str], failing: tuple[str, ...] = ()):
 
 
 def test_the_time_left_is_that_of_the_longest_chain_or_of_all_the_work(tmp_path):
-    study = Study(
-        [replace(node, minutes=4) for node in GRAPH], tmp_path
-    )  # a -> b -> d is the longest chain
+    # A -> b -> d is the longest chain.
+    study = Study([replace(node, minutes=4) for node in GRAPH], tmp_path)
     assert (study.minutes_left(1), study.minutes_left(2)) == (16, 12)
     study.running["a"] = (None, time.monotonic() - 60)
     assert study.minutes_left(2) == pytest.approx(11, abs=0.01)

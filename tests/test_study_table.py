@@ -35,9 +35,8 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     assert len({config.recipe.images for config in configs}) == 1
     on_images = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "global"}
     on_patches = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "local"}
-    assert (
-        len(on_images) == 1 and len(on_patches) == 2
-    )  # the paper's patches, and those as wide as the image
+    # The paper's patches, and those as wide as the image.
+    assert len(on_images) == 1 and len(on_patches) == 2
     assert {run.config().recipe.seed for run in RUNS} == {0, 1}
     assert len({config.json() for config in configs}) == len(RUNS)  # no run is there twice
 

@@ -55,9 +55,8 @@ def test_every_claim_comes_out_as_reported(command, tmp_path):
     assert not wrong
     assert {path.stem for path in (tmp_path / "rows").glob("*.png")} == set(TOY_FIGURES[command])
     shipped = {row.what: row.holds for row in read_rows(SHIPPED / command / "rows.jsonl")}
-    assert shipped == {
-        row["what"]: row["holds"] for row in rows
-    }  # what ships is what is measured now
+    # What ships is what is measured now.
+    assert shipped == {row["what"]: row["holds"] for row in rows}
 
 
 @pytest.mark.parametrize(("room", "toys"), [("theory", THEORY), ("sim", SIM)])

@@ -89,9 +89,8 @@ def test_sampling_through_features_is_the_flow_of_pixels_and_a_fixed_map_is_not(
     for steps in (32, 64):
         levels = noise_levels(steps, sigma_max=10.0).double()
         gaps.append((sample_through_features(p, x, levels, J) - exact).abs().max().item())
-    assert (
-        gaps[1] < gaps[0] / 3 and gaps[1] < 0.02
-    )  # Heun's method: the error falls as the square of the step
+    # Heun's method: the error falls as the square of the step.
+    assert gaps[1] < gaps[0] / 3 and gaps[1] < 0.02
     assert (sample_through_features(p, x, levels, J, fixed=True) - exact).abs().max() > 0.1
     turned = FeatureComposition(gaussian_composition(), TURN)
     x = turned.given(J).sample(10, seed=0, sigma=10.0)

@@ -151,9 +151,8 @@ def test_local_without_conditions_composes_but_not_what_was_asked():
     placed = drawn[:, 0, ::2, ::2].abs().flatten(1) > 0.5
     assert (placed != asked.bool()).any(1).float().mean() > 0.7
     at = to_cells(drawn.double(), GRID)
-    assert (
-        torch.cdist(at, to_cells(images, GRID)).min(-1).values.max() < 0.02
-    )  # yet every cell was seen
+    # Yet every cell was seen.
+    assert torch.cdist(at, to_cells(images, GRID)).min(-1).values.max() < 0.02
 
 
 def test_cells_and_back_and_bad_shapes():

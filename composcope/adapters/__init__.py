@@ -2,8 +2,7 @@
 
 from composcope.adapters import from_eps
 denoiser = from_eps(model, alphas_cumprod)      # model(x_t, t[, cond]) -> eps
-x0 = denoiser(x, sigma, cond)                   # x = x0 + sigma n
-"""
+x0 = denoiser(x, sigma, cond)                   # x = x0 + sigma n"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -78,8 +78,7 @@ class Phrases:
         phrases = Phrases(encode)
         cond = phrases([("a red cube on the left", "a blue sphere")])      # joined by " and "
 
-    To leave out the single words of a prompt, take features.words.Words(prompt, phrases.encode).
-    """
+    To leave out the single words of a prompt, take features.words.Words(prompt, phrases.encode)."""
 
     noun: ClassVar[str] = "phrase"
     has_places: ClassVar[bool] = False

@@ -1,7 +1,6 @@
 """Models of diffusers as denoisers; this file and features/sdxl.py are all that knows diffusers.
 
-x0 = b x + c net(a x, t, class or text)       a, b, c, t: prediction.py, by the scheduler
-"""
+x0 = b x + c net(a x, t, class or text)       a, b, c, t: prediction.py, by the scheduler"""
 
 import logging
 import sys
@@ -74,8 +73,7 @@ def importable() -> None:
     """Import what pipelines need, or say what to install.
 
     A torchvision that was built for another torch breaks the import of diffusers and transformers,
-    which do without one: hide it.
-    """
+    which do without one: hide it."""
     try:
         import torchvision  # noqa: F401
     except Exception:
@@ -177,8 +175,7 @@ class OfText:
     """A network of x_t, t and a text; cond is [embeddings of the tokens | pooled | time ids].
 
     This is the C = {text_embeds, pooled_embeds, time_ids} of section G. Stable Diffusion 1.5 and 2
-    have the first part alone, 3 the first two.
-    """
+    have the first part alone, 3 the first two."""
 
     net: Any
     encoder: "Encoder | None"

@@ -102,8 +102,7 @@ class Dict(dict):
 class Network(Inert):
     """A module of the snapshot: the name of its class, and its state.
 
-    The state has its parameters, buffers, modules and constructor arguments.
-    """
+    The state has its parameters, buffers, modules and constructor arguments."""
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Tensors by their names; a module that many others share is gone through for each."""
@@ -145,8 +144,7 @@ def storage(data: bytes) -> Tensor:
 
     `data` is torch.save's stream for one storage: magic number, version and system as pickles, the
     storage's description, the list of keys, and then its number of elements and the elements, all
-    little-endian.
-    """
+    little-endian."""
     stream = io.BytesIO(data)
     _magic, _version, _system, described, _keys = (unpickled(stream) for _ in range(5))
     count = int.from_bytes(stream.read(8), "little")
@@ -221,8 +219,7 @@ def unpickled(stream: io.BytesIO | mmap.mmap) -> Any:
     """One pickle, if all that it claims is there.
 
     A few bytes can ask the unpickler for gigabytes: a string's length, or a place in its table of
-    known objects, which it makes as long as the place is far. Both are looked at first.
-    """
+    known objects, which it makes as long as the place is far. Both are looked at first."""
     start = stream.tell()
     codes = pickletools.genops(stream)  # type: ignore[arg-type]
     for count, (code, value, _) in enumerate(codes):

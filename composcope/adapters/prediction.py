@@ -11,8 +11,7 @@
 
 The first three were trained on x_t = sqrt(alpha_t) x0 + sqrt(1 - alpha_t) n, where alpha_t is
 alphas_cumprod[t], so that sigma_t = sqrt((1 - alpha_t) / alpha_t); a flow was trained on
-x_t = (1 - t) x0 + t n, EDM's networks on images of standard deviation sd.
-"""
+x_t = (1 - t) x0 + t n, EDM's networks on images of standard deviation sd."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
@@ -49,8 +48,7 @@ class Adapted:
     """A Denoiser around a model of another convention; with a `shape` and a conditioner, a Drawer.
 
     It is differentiable wherever the model is. `model` is what was given and is used as it is: put
-    it into eval mode if it has dropout.
-    """
+    it into eval mode if it has dropout."""
 
     def __init__(
         self,
@@ -132,8 +130,7 @@ def from_v(
 ) -> Adapted:
     """The Denoiser of a model(x_t, t[, cond]) -> v = sqrt(alpha_t) n - sqrt(1 - alpha_t) x0.
 
-    The arguments are those of `from_eps`.
-    """
+    The arguments are those of `from_eps`."""
     return Adapted(model, v(Steps(alphas_cumprod, real_times)), conditioner, shape)
 
 
@@ -147,8 +144,7 @@ def from_x0(
     """The Denoiser of a model(x_t, t[, cond]) that predicts x0; the arguments are `from_eps`'s.
 
     Without alphas_cumprod the model is called as model(x, sigma[, cond]): a Denoiser already, which
-    gets a conditioner and a shape here.
-    """
+    gets a conditioner and a shape here."""
     if alphas_cumprod is None:
         return Adapted(model, ours, conditioner, shape)
     return Adapted(model, x0(Steps(alphas_cumprod, real_times)), conditioner, shape)
@@ -226,8 +222,7 @@ class Steps:
         """a, b, c and t, from b and c as functions of a noise level that was trained on.
 
         Beyond the last of these x is brought down to it, as if it were noise alone, which it nearly
-        is: x - sigma F would make any error of F as large as sigma.
-        """
+        is: x - sigma F would make any error of F as large as sigma."""
         level = sigma.clamp(max=float(self.sigmas[-1]))
         less = ((1 + level**2) / (1 + sigma**2)).sqrt()
         b, c = of(level)

@@ -1,8 +1,7 @@
 """How it is asked for: `composcope COMMAND ...`; one file a command, imported when it is called.
 
 Each file of this room has a frozen dataclass `Args`, whose docstring opens with a line to paste,
-and `main(args)`. One whose defaults depend on its arguments has `parse(words)` as well.
-"""
+and `main(args)`. One whose defaults depend on its arguments has `parse(words)` as well."""
 
 import dataclasses
 import importlib.metadata

@@ -34,13 +34,13 @@ class Args:
     """FILE.py:NAME or package.module:NAME of the denoiser."""
     images: Path
     """Clean images: a folder of pictures, or an .npz with `images`; they become x in [-1, 1]."""
-    conditioner: str | None = None
+    conditioner: Annotated[str | None, tyro.conf.arg(metavar="package.module:Class")] = None
     """FILE.py:NAME of the conditioner; else the denoiser's own, if it has one."""
-    asked: Path | None = None
+    asked: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """JSON: a list of condition sets, one an image, or one for all."""
     sigmas: tuple[float, ...] = ()
     """Noise levels; else nine from 80 down to 0.002."""
-    size: int | None = None
+    size: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Side of x in pixels; else that of the denoiser's `shape`, else 64."""
     num: int = 8
     """Images."""

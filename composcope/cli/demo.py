@@ -1,5 +1,4 @@
-"""`composcope demo`: scenes, what the shipped models draw, live, where their scores look, and the
-report."""
+"""`composcope demo`: scenes, what shipped models draw, where their scores look, and the report."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +33,7 @@ class Args:
 
     The main job in a few minutes: a sheet of scenes; the shipped models asked for 1, 3, 6 and 9
     objects, counted live; where their scores look; and the page with every number that ships with
-    them.
-    """
+    them."""
 
     out: Path = Path("report")
     """folder of the page and its pictures"""

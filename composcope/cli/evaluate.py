@@ -1,5 +1,4 @@
-"""`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn, say how far it
-holds."""
+"""`composcope evaluate`: ask for 0, 1, 2, ... objects, count what is drawn: how far it holds."""
 
 import hashlib
 import sys
@@ -28,8 +27,7 @@ class Args:
     Draw images of K = 0, 1, 2, ... conditions with a trained model, find the objects in them, match
     them with what was asked, and give K_max by the paper's rule and by a strict one. Images are
     kept beside the rows: the same command goes on where it was stopped. To judge images made
-    elsewhere: composcope evaluate --images DIR --asked asked.json
-    """
+    elsewhere: composcope evaluate --images DIR --asked asked.json"""
 
     run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")] = None
     """A shipped model by name, or a run folder."""

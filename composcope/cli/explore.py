@@ -15,8 +15,7 @@ class Args:
     """composcope explore --open
 
     Serve the explorer on this machine: click places, watch models compose or fail, look at what a
-    pixel looks at.
-    """
+    pixel looks at."""
 
     runs: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Run folders or names of shipped models; none: all that ship."""
@@ -26,7 +25,7 @@ class Args:
     """Open the page in a browser."""
     host: str = "127.0.0.1"
     """The address to listen on; another than this machine's own needs --token."""
-    token: str | None = None
+    token: Annotated[str | None, tyro.conf.arg(metavar="STR")] = None
     """What others must know to ask."""
     report: Path = Path("report/index.html")
     """The report that the page links to."""

@@ -1,6 +1,4 @@
-"""`composcope features`: are concepts disentangled in a learned basis? Runs, and text-to-image
-models.
-"""
+"""`composcope features`: are concepts disentangled in a learned basis? Runs and SDXL."""
 
 import hashlib
 import sys
@@ -44,20 +42,18 @@ class Args:
     composcope features --sdxl text_control --prompt "a red cube on the left"
     composcope features --sdxl stabilityai/stable-diffusion-xl-base-1.0 --device cuda --dtype bf16
     What is measured is kept a prompt and a seed at a time: the same command goes on where it was
-    stopped.
-    """
+    stopped."""
 
-    run: Annotated[str | None, tyro.conf.Positional] = None
+    run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")] = None
     """A shipped model by name, or a run folder."""
-    sdxl: str | None = None
+    sdxl: Annotated[str | None, tyro.conf.arg(metavar="MODEL")] = None
     """In place of a run: a diffusers SDXL pipeline, by folder, by name on the Hub, or text_control.
     """
-    prompt: str | None = None
+    prompt: Annotated[str | None, tyro.conf.arg(metavar="TEXT")] = None
     """With --sdxl: only this prompt; where its words act and what places look at, in one image."""
-    prompts: Path | None = None
+    prompts: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """JSON with concepts, composites, locality and places; else those that come with the model,
-    else the paper's.
-    """
+    else the paper's."""
     device: str = field(default_factory=own_device)
     """cpu or cuda."""
     dtype: Literal["fp32", "bf16", "fp16"] = "fp32"
@@ -70,8 +66,7 @@ class Args:
     """Of SDXL, for places and words; influence is measured at ten of them."""
     guidance: float = 5.0
     """Classifier-free guidance of SDXL's samples; activations are those of the denoiser asked for
-    the prompt.
-    """
+    the prompt."""
     grid: int = 4
     """SDXL's activations are averaged to at most this many places a side."""
     num: int = 100
@@ -113,9 +108,7 @@ Product = tuple[list[Row], Path, str]  # rows, where means and pictures are, and
 
 
 def settings_digest(*what: Any) -> str:
-    """Eight characters that change with what they are made of; so other settings go to another
-    folder.
-    """
+    """Eight characters that change with what they are made of: the folder of these settings."""
     return hashlib.sha256(repr(what).encode()).hexdigest()[:8]
 
 
@@ -186,8 +179,7 @@ def chosen_prompts(args: Args, source: Path) -> Prompts:
 
 def draw_features(folder: Path, rows: list[Row]) -> None:
     """Matrices and profiles of hidden states and of attention maps; parts of the U-Net beside
-    output spaces.
-    """
+    output spaces."""
     for maps in ("hidden", "attention"):
         kept = read_arrays(folder / "features" / maps / MATRICES)
         concepts = list(kept["concepts"])

@@ -31,22 +31,21 @@ class Args:
     table, heatmaps (Figure 2) and curves (Figures 10, 12). A noise level once measured is kept: the
     same command goes on where it was stopped."""
 
-    run: Annotated[str, tyro.conf.Positional]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """A shipped model by name, or a run folder."""
-    asked: str | None = None
+    asked: Annotated[str | None, tyro.conf.arg(metavar="CONDITIONS")] = None
     """Conditions, such as "0.65,0.65 0.35,0.35" or "red blue"; else the usual four of the model."""
-    intervention: str | None = None
+    intervention: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Measure the model with an intervention: local, smooth, annealed, own, peaks, within or composed."""
-    radius: float | None = None
+    radius: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """Of the intervention, in image sides."""
     noise_levels: int = 9
     """Noise levels, from sigma 80 down to 0.002, spaced as in sampling."""
     states: Literal["trajectory", "noised"] = "trajectory"
     """The model's own path from noise, or training images with noise."""
-    images: Path | None = None
+    images: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
     """Images to put noise on in place of the run's own: an .npz with `images`, or a folder of
-    pictures.
-    """
+    pictures."""
     num: int = 16
     """Samples at each noise level."""
     snapshot: str = "final"

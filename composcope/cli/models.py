@@ -16,8 +16,7 @@ class Args:
     """composcope models
 
     The models that come with the package: what each was trained on, and K_max, the largest number
-    of objects up to which it draws what is asked by the paper's rule, with its 95 % interval.
-    """
+    of objects up to which it draws what is asked by the paper's rule, with its 95 % interval."""
 
     json: bool = False
     """Print JSON lines."""

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from composcope.errors import InputError
 from composcope.files import write_text
@@ -18,14 +21,13 @@ class Args:
     One page that opens anywhere, of every row and picture in results/, in the folder of a study and
     with the shipped models. What was measured here takes the place of what ships of the same run,
     unless it is of the same weights and of fewer images. Two runs side by side:
-    composcope report --compare exp1 exp2
-    """
+    composcope report --compare exp1 exp2"""
 
-    study: Path | None = None
+    study: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder of `composcope reproduce`, with its preset (study/laptop)."""
     results: Path = Path("results")
     """Folder of rows and arrays made by single commands."""
-    compare: tuple[str, str] | None = None
+    compare: Annotated[tuple[str, str] | None, tyro.conf.arg(metavar="RUN RUN")] = None
     """Two runs to put side by side, by the names their rows have, or by their folders."""
     out: Path = Path("report")
     """Folder of the page."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
@@ -19,19 +19,17 @@ class Args:
     """composcope reproduce --preset laptop --only exp1,exp2l
 
     Every table and figure of the paper: train, evaluate, measure, report. Done once each; the same
-    command goes on where it was stopped. --dry-run prints the plan and its cost.
-    """
+    command goes on where it was stopped. --dry-run prints the plan and its cost."""
 
     preset: str = "laptop"
     """smoke, laptop, small or paper: the size of everything"""
-    only: str | None = None
-    """runs of the study, separated by commas (exp1,exp2l); all that are not optional if not
-    given"""
+    only: Annotated[str | None, tyro.conf.arg(metavar="RUN,RUN,...")] = None
+    """runs of the study, separated by commas (exp1,exp2l); all but optional ones if not given"""
     executor: Literal["local", "slurm"] = "local"
     """local: processes of this machine; slurm: jobs of the cluster whose login node this is"""
     jobs: int = 2
     """nodes at a time"""
-    num: int | None = None
+    num: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """images drawn for each number of asked objects; the table's number if not given"""
     seed: int = 0
     """of training"""

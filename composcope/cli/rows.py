@@ -20,8 +20,7 @@ from composcope.study.shipped import HERE, SHIPPED, coordinates_of
 class Args:
     """composcope rows --where run=exp1 what=length/k_max
 
-    Measurements that ship and those in ./results, each with all its coordinates.
-    """
+    Measurements that ship and those in ./results, each with all its coordinates."""
 
     where: tuple[str, ...] = ()
     """Coordinates that the rows must have, such as run=exp1 K=6."""

@@ -20,8 +20,7 @@ from composcope.runs.model import own_device
 class Args:
     """composcope sample exp1 --asked "0.65,0.65 0.35,0.35" -n 8 --out sheet.png
 
-    Draw images with a trained model, the asked places as red dots on the sheet.
-    """
+    Draw images with a trained model, the asked places as red dots on the sheet."""
 
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """A run folder, or the name of a model that comes with the package."""

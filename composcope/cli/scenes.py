@@ -14,8 +14,7 @@ class Args:
     """composcope scenes --objects 1-3 --num 1000 --size 128 --out scenes
 
     Make CLEVR scenes: images and the JSON that says what is where. The same command goes on where
-    it was stopped.
-    """
+    it was stopped."""
 
     out: Path
     """The folder to write to: a new one, or that of the same command."""
@@ -32,8 +31,7 @@ class Args:
     seed: int = 0
     """Scene i of a seed is always the same scene."""
     fixed: bool = False
-    """Keep the camera and the lamps where they are, instead of moving them a little in each
-    scene."""
+    """Keep camera and lamps where they are, instead of moving them a little in each scene."""
 
 
 def main(args: Args) -> None:

@@ -27,8 +27,7 @@ class Args:
     order of concepts, and Swing-by as a frequency over seeds (about half a minute on a laptop).
     Rows go to results/sim.jsonl, curves and figures into a folder beside it. With --circles, train
     a small diffusion model on circles instead (minutes; the same command goes on where it was
-    stopped).
-    """
+    stopped)."""
 
     only: tuple[str, ...] = ()
     """Toys to run: dynamics, order, swing_by, failure; all if none is named."""

@@ -22,8 +22,7 @@ class Args:
 
     Measure every claim of the paper's theory on exact toys (about half a minute on a laptop) and
     say which hold. Rows go to results/theory.jsonl, curves and a figure for each group of claims
-    into a folder beside it.
-    """
+    into a folder beside it."""
 
     only: tuple[str, ...] = ()
     """Toys to run: lemma_1, length, relaxation, feature_space, projective, machines; all if none is

@@ -26,8 +26,7 @@ class Args:
     Train an experiment of the paper (numbered as in its version 3) with any of its settings
     changed; the defaults below are those of the experiment and preset that are given. The same
     command goes on from where the run was stopped. On several processes:
-    torchrun --standalone --nproc-per-node N --no-python composcope train ...
-    """
+    torchrun --standalone --nproc-per-node N --no-python composcope train ..."""
 
     experiment: Annotated[str, tyro.conf.Positional]
     """exp1, exp2, exp3, exp3s, exp2l, exp3l, color, or images (with --data)."""

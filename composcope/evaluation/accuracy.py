@@ -4,8 +4,7 @@ at what is asked.
 exact = share of images with as many objects found as there are
 
 The detector's own error is measured with a perfect drawer, which renders just what is asked:
-whatever is judged wrong there is the detector's fault.
-"""
+whatever is judged wrong there is the detector's fault."""
 
 import hashlib
 import json
@@ -148,7 +147,7 @@ def error_of(
     basis = (*wanted, scenes, fingerprint(size), hashlib.sha256(first.tobytes()).hexdigest())
     name = f"detector-{hashlib.sha256(repr(basis).encode()).hexdigest()[:16]}.json"
     places = [keep / name, *sorted(keep.parent.glob(f"*/{name}"))] if keep else []
-    kept = [read_json(path, Misjudged) for path in places if path.exists()]
+    kept: list[Misjudged] = [read_json(path, Misjudged) for path in places if path.exists()]
     error = Misjudged(*wanted, scenes, joined(kept, "right"), joined(kept, "near"))
     missing = [K for K in Ks if K not in error.right]
     if missing:

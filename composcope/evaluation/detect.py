@@ -5,8 +5,7 @@ stands there.
     Points", section 3)
 
 One network each for 32x32, 64x64 and 128x128 pixels, all with a 64x64 map of answers; other sizes
-are resized.
-"""
+are resized."""
 
 import hashlib
 import math

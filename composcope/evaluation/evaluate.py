@@ -3,8 +3,7 @@
 images = draw(model, asked, seeds),   outcome = match(asked, detect(image)),   outcomes -> rows
 
 A measurement: a function from a model to rows. Commands, the study, the explorer and notebooks call
-this one.
-"""
+this one."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -74,8 +73,7 @@ def evaluate(
     out
     way        of choosing them: one of the conditioner's `ways`, the first if not given
     tolerance  how far an object may be from its place along each axis, in sides of the image
-    keep       a folder for images, what was asked and found; what is there is not drawn again
-    """
+    keep       a folder for images, what was asked and found; what is there is not drawn again"""
     conditioner = model.conditioner
     if conditioner is None:
         raise InputError("evaluate: this model has no conditioner, so nothing can be asked of it")
@@ -175,8 +173,7 @@ def evaluate_images(
     trained      the most objects of a training image, N of the paper's rule; None leaves it out
     extras       objects beside those asked for that are no fault, since training labels left so
                  many out
-    keep         a folder for the detector's own error, which is not measured again then
-    """
+    keep         a folder for the detector's own error, which is not measured again then"""
     folder = Path(folder)
     sets = read_asked(asked)
     conditioner = conditioner or fitting(list(sets.values()), str(asked))
@@ -312,8 +309,7 @@ def samples_of(
     before: Samples | None = None,
 ) -> Samples:
     """The first images of each K, and how the first of K = 6 came out of the noise, which is not
-    done again if it was `before`.
-    """
+    done again if it was `before`."""
     some = [one.first(SHOWN_EACH if K in K_SHOWN else SHOWN_OTHERS) for K, one in answers.items()]
     asked = [conditions for one in some for conditions in one.asked]
     found = [things for one in some for things in one.found]

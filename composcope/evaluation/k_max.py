@@ -6,8 +6,7 @@ paper, section E.2)
 
 Two shares of the images of each K decide: `right` (K objects where they were asked for, no others;
 others are allowed where training labels leave objects out) and `near` (at least K - 2 of those
-asked for).
-"""
+asked for)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +19,8 @@ from composcope.evaluation.matching import Outcome
 from composcope.results.estimate import ENDS, RESAMPLES, Estimate, resampled, wilson
 
 Shares = Float[np.ndarray, " times"]
-Rule = Callable[
-    [int, Shares, Shares, int], Bool[np.ndarray, " times"]
-]  # (K, right, near, images) -> success
+# (K, right, near, images) -> success.
+Rule = Callable[[int, Shares, Shares, int], Bool[np.ndarray, " times"]]
 
 
 def is_right(outcome: Outcome, extras: int) -> bool:
@@ -76,8 +74,7 @@ def strict_rule(K: int, right: Shares, near: Shares, images: int) -> Bool[np.nda
 
 
 def largest(success: Mapping[int, Bool[np.ndarray, " times"]]) -> np.ndarray:
-    """The largest tested K up to which all succeed, for each of the `times`; 0 where K = 1 already
-    fails."""
+    """The largest tested K up to which all succeed, for each of the `times`; 0 if K = 1 fails."""
     Ks = sorted(success)
     held = np.cumprod([success[K] for K in Ks], axis=0)
     return np.max(held * np.array(Ks)[:, None], axis=0)

@@ -2,8 +2,7 @@
 extra.
 
 asked = found + missing,   drawn = found + extra,   merged <= missing: asked places whose object
-went into a neighbour
-"""
+went into a neighbour"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +17,7 @@ from composcope.scenes.condition import SumOfParts
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one image did. `found` objects meet a condition: they are where, or what, one was asked
-    for."""
+    """How one image did. `found` objects meet a condition: are where, or what, one was asked."""
 
     asked: int
     found: int
@@ -51,14 +49,12 @@ def match_places(asked: Sequence, found: Sequence[Found], tolerance: float) -> O
     each axis.
 
     Along each axis (Chebyshev): a model told only the cell may put its object anywhere in it, and
-    that always counts.
-    """
+    that always counts."""
     places = np.reshape([(f.x, f.y) for f in found], (-1, 2))
     apart = np.reshape(asked, (-1, 1, 2)) - places
     near = np.abs(apart).max(-1) <= tolerance + 1e-9
-    too_far = 10.0 * (
-        1 + len(asked)
-    )  # more than all allowed pairs together, so that none of them is given up
+    # More than all allowed pairs together, so that none of them is given up.
+    too_far = 10.0 * (1 + len(asked))
     rows, columns = linear_sum_assignment(np.where(near, np.linalg.norm(apart, axis=-1), too_far))
     paired = near[rows, columns]
     missing = np.setdiff1d(np.arange(len(asked)), rows[paired])

@@ -6,5 +6,4 @@ looked into.
     static/    the page: plain ES modules and CSS
 
 Only `stage` imports torch, and only in the worker: the process that answers the browser stays free
-to answer.
-"""
+to answer."""

@@ -2,8 +2,7 @@
 that make scenes.
 
 The empty scene of each view, and sets of random places. They ship with the page, so that it opens
-without compiling the renderer; a test makes them again.
-"""
+without compiling the renderer; a test makes them again."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,6 @@
 """What may be asked of the server: types with their bounds, checked before anything is computed.
 
-A request is refused with one sentence that begins with the name of the field it is about.
-"""
+A request is refused with one sentence that begins with the name of the field it is about."""
 
 from collections.abc import Mapping
 from typing import Annotated, TypeVar

@@ -2,8 +2,7 @@
 
 GET /            the page                     POST /api/sample   a line of JSON for every step of
 every picture GET /api/models  who can be asked             POST /api/look     what a pixel looks at
-GET /api/rows    what was measured of a run   GET /report        the report, if there is one
-"""
+GET /api/rows    what was measured of a run   GET /report        the report, if there is one"""
 
 import asyncio
 import ipaddress
@@ -81,8 +80,7 @@ class Guard:
     the token.
 
     A page elsewhere can point its own name at 127.0.0.1 (DNS rebinding): its requests say that name
-    as their Host. It can also post here (cross-site): such requests say their Origin.
-    """
+    as their Host. It can also post here (cross-site): such requests say their Origin."""
 
     def __init__(self, app: ASGIApp, settings: Settings):
         self.app = app
@@ -109,8 +107,7 @@ class Guard:
 
     def known(self, host: str) -> bool:
         """Loopback, the name that was bound; of all interfaces, also addresses, which no rebinding
-        can fake.
-        """
+        can fake."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port
@@ -125,8 +122,7 @@ class Guard:
 
     def without_token(self, request: Request) -> Response | None:
         """A link with ?token= leaves a cookie and the address without it; scripts send it as a
-        bearer token.
-        """
+        bearer token."""
         token = self.settings.token or ""
         if same(request.query_params.get("token"), token) and request.method == "GET":
             answer = RedirectResponse(request.url.path, 303)
@@ -240,8 +236,7 @@ class Server:
 
     def rows_of(self, name: str) -> list[Row]:
         """Rows beside the run and in the folder of results, of these very weights where rows say of
-        which.
-        """
+        which."""
         weights = self.models[name].weights
         folders = [self.settings.folders.get(name), self.settings.results]
         rows: list[Row] = []

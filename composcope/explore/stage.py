@@ -2,8 +2,7 @@
 theirs looks at.
 
 Everything is computed by the functions that the commands call; here they only meet. This file runs
-in the worker.
-"""
+in the worker."""
 
 import base64
 import io
@@ -95,8 +94,7 @@ class Run:
 @dataclass(frozen=True, eq=False)
 class Pipeline:
     """A text-to-image pipeline: asked in a sentence, whose words are its conditions. Read when it
-    is first asked.
-    """
+    is first asked."""
 
     name: str
     folder: Path
@@ -183,8 +181,7 @@ class Whole:
 
 class Together(Wrapper):
     """Columns of one model, each with neighbourhoods of its own; their passes go through the
-    network as one batch.
-    """
+    network as one batch."""
 
     def __init__(self, denoiser: Any, neighbourhoods: Sequence[Any]):
         super().__init__(denoiser)
@@ -230,8 +227,7 @@ def together(drawer: Any, pictures: Sequence[Picture]) -> Denoiser:
 
 class States:
     """The noisy x of every step of the pictures drawn last, so that they can be looked at without
-    drawing again.
-    """
+    drawing again."""
 
     def __init__(self) -> None:
         self.kept: OrderedDict[tuple[Picture, int], list[Tensor]] = OrderedDict()
@@ -264,8 +260,7 @@ class Models:
     @staticmethod
     def load(runs: Sequence[str]) -> "Models":
         """Those named, or those that ship; what cannot be loaded is left out, with a sentence in
-        the log.
-        """
+        the log."""
         models: list[Model] = []
         left_out: list[str] = []
         for run in runs or shipped():
@@ -336,8 +331,7 @@ class Models:
     def look(self, request: Look) -> Iterator[dict]:
         """One line: what a pixel looks at (equation 9), what each condition does (equation 10).
 
-        The empty lines before it are the moments at which it can be cancelled.
-        """
+        The empty lines before it are the moments at which it can be cancelled."""
         model = self.models[request.model]
         picture = picture_of(request)
         levels = model.levels(request.steps)
@@ -423,8 +417,7 @@ def there(conditioner: SumOfParts, conditions: Sequence, found: Sequence[Found])
 
 def extras(conditioner: Any, conditions: Sequence, found: Sequence[Found]) -> list[Found]:
     """The objects that nobody asked for: those without which as many conditions are met, the
-    farthest first.
-    """
+    farthest first."""
     met = there(conditioner, conditions, found)
     kept = list(found)
     for thing in sorted(found, key=lambda one: -away(conditioner, conditions, one)):

@@ -209,9 +209,8 @@ class Mail:
 
 def serve(pipe: Connection, runs: Sequence[str]) -> None:
     """The worker process: load the models, then job after job until the server is gone."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the server, which then closes the pipe
+    # Ctrl-C is for the server, which then closes the pipe.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(level=logging.INFO, format="composcope: %(message)s")
     from composcope.explore.stage import Models
 

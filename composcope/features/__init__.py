@@ -1,6 +1,4 @@
-"""The same question in a learned basis: activations, cosines between concepts, and SDXL as a
-Denoiser.
-"""
+"""The same question in a learned basis: activations, cosines of concepts, SDXL as a Denoiser."""
 
 from composcope.features.capture import Means, capture
 from composcope.features.measure import features

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from composcope.errors import InputError
 
-Read = Callable[
-    [nn.Module, tuple, dict, Any], Tensor
-]  # a module's call: itself, its arguments by place and by name, its result
+# A module's call: itself, its arguments by place and by name, its result.
+Read = Callable[[nn.Module, tuple, dict, Any], Tensor]
 Keep = Callable[[str, Tensor], None]
 
 
@@ -35,8 +34,7 @@ def capture(
     network: nn.Module, layers: Sequence[str], keep: Keep, read: Read = output
 ) -> Iterator[None]:
     """Hand what `read` sees of each call of the named modules to `keep`; the network computes what
-    it always does.
-    """
+    it always does."""
     modules = dict(network.named_modules())
     if unknown := [name for name in layers if name not in modules]:
         raise InputError(
@@ -60,8 +58,7 @@ def capture(
 
 class Means:
     """Means over samples, kept as sums in single precision: one tensor a key, however many samples
-    there were.
-    """
+    there were."""
 
     def __init__(self) -> None:
         self.sums: dict[str, Tensor] = {}
@@ -78,8 +75,7 @@ class Means:
 
 def places(activation: Tensor) -> Float[Tensor, "batch channel height width"]:
     """An activation as a map: [batch, places, channel] of a transformer on a square image becomes
-    one, a map stays.
-    """
+    one, a map stays."""
     if activation.ndim == 3:
         side = round(activation.shape[1] ** 0.5)
         if side**2 != activation.shape[1]:

@@ -37,8 +37,7 @@ from composcope.tensors import read_about, read_tensor, save_tensors
 @dataclass(frozen=True)
 class Probe:
     """Which modules to look at and what to read there; what is read is kept as `prefix` + name + @
-    + level.
-    """
+    + level."""
 
     layers: tuple[str, ...]
     read: Read = output
@@ -89,8 +88,7 @@ def adder(
     sums: Means, prefix: str, level: str, images: int, grid: int
 ) -> Callable[[str, Tensor], None]:
     """What a hook does with an activation: pooled, it is added to the sums under its name and
-    level.
-    """
+    level."""
 
     def add(name: str, activation: Tensor) -> None:
         if len(activation) != images:
@@ -107,8 +105,7 @@ def modulated_layers(network: nn.Module) -> tuple[str, ...]:
     """Where the embedding of the condition has just scaled the channels of an EDM2 block: the input
     of conv_res1.
 
-    This is the product that section E.4 looks at, after its nonlinearity.
-    """
+    This is the product that section E.4 looks at, after its nonlinearity."""
     return tuple(name for name, _ in network.named_modules() if name.endswith(".conv_res1"))
 
 
@@ -133,8 +130,7 @@ class MeansFolder:
         calls: int,
     ) -> None:
         """Make what is not there; say first what it will take, from one timed `call` of which a
-        file needs `calls`.
-        """
+        file needs `calls`."""
         paths = {self.path(*key): make for key, make in todo.items()}
         for path in paths:
             if path.exists():
@@ -171,8 +167,7 @@ class MeansFolder:
         self, entries: Sequence[tuple[str, str]], groups: int
     ) -> Float[Tensor, "n groups features"]:
         """One layer of many concepts; an entry is a concept and the key under which its files have
-        the layer.
-        """
+        the layer."""
         return torch.stack(
             [
                 torch.stack([self.read(name, group, key).flatten() for group in range(groups)])

@@ -1,7 +1,6 @@
 """Are the conditions of a run disentangled inside its network? Figures 5 and 11.
 
-rows = features(load("color"))
-"""
+rows = features(load("color"))"""
 
 import tempfile
 from collections.abc import Mapping

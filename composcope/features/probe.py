@@ -22,8 +22,7 @@ from composcope.results.estimate import ENDS, RESAMPLES, Estimate, estimate, wei
 @dataclass(frozen=True)
 class Similarity:
     """Cosines at one layer and noise level. Without categories every concept is its own, and
-    `within` is None.
-    """
+    `within` is None."""
 
     matrix: Float[np.ndarray, "n n"]
     low: Float[np.ndarray, "n n"]
@@ -46,8 +45,7 @@ def cosines(
     K: Float[Tensor, "n n groups groups"], w: Float[Tensor, "resamples groups"]
 ) -> Float[Tensor, "resamples n n"]:
     """Equation 3 for each weighting of the groups; a concept that does not differ from the
-    background has cosine 0.
-    """
+    background has cosine 0."""
     inner = torch.einsum("ra,ijab,rb->rij", w, K, w)
     norm = inner.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
     return (inner / (norm[:, :, None] * norm[:, None, :]).clamp(min=1e-300)).clamp(-1, 1)
@@ -59,8 +57,7 @@ def replicates(
     resamples: int = RESAMPLES,
 ) -> Float[Tensor, "one_and_resamples n n"]:
     """Cosine matrices: first of all samples, then of resampled groups, the same groups whatever the
-    layer.
-    """
+    layer."""
     groups = means.shape[1]
     if groups < 2:
         raise InputError(f"intervals over samples need at least 2 groups of samples, not {groups}")

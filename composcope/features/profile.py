@@ -27,8 +27,7 @@ Matrices = dict[str, Float[np.ndarray, "n n"]]
 
 def short(layer: str) -> str:
     """A layer as rows and figures name it: enc.16x16_block0; up 1.0.2 for block 1, attention 0,
-    transformer 2.
-    """
+    transformer 2."""
     plain = layer.removesuffix(".conv_res1").removesuffix(".attn2").removeprefix("denoiser.net.")
     block = re.sub(r"_blocks?\.", " ", plain, count=1)
     return re.sub(r"attentions\.|transformer_blocks\.", "", block)
@@ -40,8 +39,7 @@ class ConceptMeans:
 
     entries: by name, the file and the prefix under which a concept has its layers.
     categories: of the first entries; those beyond (composites) are in the matrices only.
-    background: the prefix of the layers when nothing is asked.
-    """
+    background: the prefix of the layers when nothing is asked."""
 
     means: MeansFolder
     entries: Mapping[str, tuple[str, str]]
@@ -70,8 +68,7 @@ class ConceptMeans:
         outputs: Sequence[str] = (),
     ) -> tuple[list[Row], Matrices]:
         """Every layer at every noise level; each part, by the mean of its layers' cosines; each
-        output space.
-        """
+        output space."""
         rows: list[Row] = []
         matrices: Matrices = {}
 
@@ -101,8 +98,7 @@ class ConceptMeans:
 
     def feature_space(self, layers: Sequence[str], levels: Sequence[str], part: str) -> list[Row]:
         """The mean cosine between concepts in the layers that the paper calls "feature-space"
-        (Figures 5 and 7).
-        """
+        (Figures 5 and 7)."""
         rows = []
         for level in levels:
             found = probe.summary(self.mean_cosines(layers, level), self.categories, self.num)

@@ -39,8 +39,7 @@ class Prompts:
     """The prompt whose words are left out one by one."""
     places: tuple[tuple[float, float], ...]
     """Where its gradients are taken, (u, v) in [0, 1]^2; influence over time is shown at the first
-    two.
-    """
+    two."""
 
     def __post_init__(self) -> None:
         names = [concept.name for concept in self.concepts]

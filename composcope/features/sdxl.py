@@ -2,8 +2,7 @@
 
 The denoiser itself is adapters/diffusers.py's; cond is one vector a prompt, the C of section G. Any
 folder that StableDiffusionXLPipeline reads will do; one without an autoencoder holds pixels, r x r
-of them folded into 3 r^2 channels, with their constants in a file.
-"""
+of them folded into 3 r^2 channels, with their constants in a file."""
 
 import math
 import warnings
@@ -141,8 +140,7 @@ class SDXL:
     def transformer_blocks(self) -> tuple[str, ...]:
         """Every BasicTransformerBlock, down, mid and up.
 
-        Its output is the hidden state after the feed-forward.
-        """
+        Its output is the hidden state after the feed-forward."""
         modules = self.unet.named_modules()
         found = [name for name, m in modules if type(m).__name__ == "BasicTransformerBlock"]
         return tuple(sorted(found, key=lambda name: PARTS.index(part_of(name))))

@@ -125,8 +125,7 @@ def text_features(
 
 def prompts_of(asked: Prompts) -> dict[str, tuple[str, dict[str, str]]]:
     """By name: the prompt, and the words in it whose attention is looked at, by the concepts they
-    stand for.
-    """
+    stand for."""
     word = {concept.name: concept.word for concept in asked.concepts}
     texts = {NOTHING: ("", {"": ""})}
     for concept in asked.concepts:

@@ -104,8 +104,7 @@ def joined(levels: Sequence[Level]) -> Level:
 
 def word_rows(found: Audit, prompt: str) -> list[Row]:
     """Which words are strongest at each place, how alike two places are in their words, and whether
-    words act in the third of the width that their clause names.
-    """
+    words act in the third of the width that their clause names."""
     return [*dominant_rows(found), *two_places_row(found), *third_rows(found, prompt)]
 
 
@@ -123,8 +122,7 @@ def dominant_rows(found: Audit) -> list[Row]:
 def two_places_row(found: Audit) -> list[Row]:
     """How alike two places are: the correlation of their words' influence over noise levels.
 
-    Version 3, Figure 4: the curves are nearly identical.
-    """
+    Version 3, Figure 4: the curves are nearly identical."""
     if len(found.pixels) < 2:
         return []
     curves = []
@@ -138,8 +136,7 @@ def two_places_row(found: Audit) -> list[Row]:
 
 def third_rows(found: Audit, prompt: str) -> list[Row]:
     """Of words whose clause names a third of the width, the share of their squared influence in it;
-    chance is 1/3.
-    """
+    chance is 1/3."""
     asked = list(found.condition_sets[0])
     named = dict(zip(asked, found.conditions, strict=True))
     rows = []
@@ -153,8 +150,7 @@ def third_rows(found: Audit, prompt: str) -> list[Row]:
 
 def in_third(influence: Float[np.ndarray, "*rest h w"], third: int) -> Float[np.ndarray, "*rest"]:
     """The share of squared influence in the left, middle or right third; a column on an edge counts
-    with its part.
-    """
+    with its part."""
     width = influence.shape[-1]
     column = np.arange(width)
     part = np.minimum(column + 1, (third + 1) * width / 3) - np.maximum(column, third * width / 3)

@@ -2,8 +2,7 @@
 
     C = {word_1, ..., word_K},    C_{-k} = the prompt without word k          (section G)
 
-Stop words ("a", "the", ...) stay in the prompt and are never left out themselves.
-"""
+Stop words ("a", "the", ...) stay in the prompt and are never left out themselves."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -37,8 +36,7 @@ class Word(NamedTuple):
 
 def words(prompt: str) -> tuple[Word, ...]:
     """The words of a prompt but for stop words; hyphens and apostrophes belong to a word, other
-    marks do not.
-    """
+    marks do not."""
     found = (
         Word(match.group(), match.start()) for match in re.finditer(r"\w+(?:[-'’]\w+)*", prompt)
     )
@@ -54,9 +52,7 @@ def without(prompt: str, left_out: Sequence[Word]) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """The conditioner of one prompt: a condition set is some of its words, and the others are cut
-    out.
-    """
+    """The conditioner of one prompt: a condition set is some of its words, others are cut out."""
 
     noun: ClassVar[str] = "word"
     has_places: ClassVar[bool] = False
@@ -97,8 +93,7 @@ THIRDS = {"left": 0, "middle": 1, "center": 1, "right": 2}
 
 def thirds(prompt: str) -> dict[Word, int]:
     """The third of the width that each word speaks of: that of the place named in its clause, if
-    there is one.
-    """
+    there is one."""
     found: dict[Word, int] = {}
     for clause in re.finditer(r"(?:(?!,| and | with ).)+", prompt):
         inside = [word for word in words(prompt) if clause.start() <= word.start < clause.end()]
@@ -109,8 +104,7 @@ def thirds(prompt: str) -> dict[Word, int]:
 
 def dominant(influence: Float[Tensor, " conditions"], factor: float = 2.0) -> list[int]:
     """The fewest strongest conditions of which the weakest has >= 2x the influence of the next;
-    often none.
-    """
+    often none."""
     ranked = influence.argsort(descending=True)
     for count in range(1, len(ranked)):
         if (

@@ -57,8 +57,7 @@ TABLE = {
 @dataclass(frozen=True)
 class Level:
     """What was measured at one noise level. A sample with fewer conditions than others is filled up
-    with NaN.
-    """
+    with NaN."""
 
     sigma: float
     picture: UInt8[np.ndarray, "rows columns 3"]  # the first sample, denoised and decoded
@@ -71,8 +70,7 @@ class Audit:
     """What was found: `levels` hold the maps; `rows()`, `table()` and `plot()` show them.
 
     places: of the conditions, filled up with NaN; None where conditions have none.
-    about: coordinates of the rows that say what was measured: run, weights, states, seed, ...
-    """
+    about: coordinates of the rows that say what was measured: run, weights, states, seed, ..."""
 
     levels: tuple[Level, ...]
     pixels: tuple[Pixel, ...]
@@ -85,8 +83,7 @@ class Audit:
     @property
     def conditions(self) -> tuple[str, ...]:
         """What the conditions are called: their own names if all images are asked the same, else
-        their numbers.
-        """
+        their numbers."""
         longest = max(self.condition_sets, key=len)
         if all(tuple(asked) == tuple(longest) for asked in self.condition_sets):
             return condition_names(longest)
@@ -100,8 +97,7 @@ class Audit:
     @property
     def conditional_locality(self) -> Estimate:
         """The scalar of `profile`, over all levels, samples and conditions; NaN if no condition
-        acts.
-        """
+        acts."""
         return self.near_share(self.levels)
 
     @property
@@ -129,8 +125,7 @@ class Audit:
 
     def row(self, what: str, value: Estimate, **coordinates: Any) -> Row:
         """`about` wins: the radius of an intervention tells rows apart, that of nearness is the
-        same for all.
-        """
+        same for all."""
         return row(f"locality/{what}", value, **{"K": self.K, **coordinates, **self.about})
 
     @property
@@ -201,8 +196,7 @@ class Audit:
 
     def plot(self) -> Any:
         """A matplotlib figure: the denoised image, what pixels look at and where conditions act,
-        over noise levels.
-        """
+        over noise levels."""
         from composcope.locality.figure import figure_of  # matplotlib takes a second to load
 
         return figure_of(self)
@@ -210,8 +204,7 @@ class Audit:
 
 def table_of(rows: Sequence[Row]) -> str:
     """A line a noise level: the side of the square at the first pixel, and where conditions act;
-    then the whole.
-    """
+    then the whole."""
     by: dict[tuple[str, float | None], Row] = {}
     for one in reversed(rows):
         by[one.what, one.sigma] = one
@@ -263,8 +256,7 @@ def audit(
     condition_sets: one an image. Places are (u, v) in [0, 1]^2; other conditions are whatever the
         conditioner takes.
     conditioner: that of the denoiser itself, if it has one and none is given.
-    states: "noised" images, or the model's own "trajectory" from noise.
-    """
+    states: "noised" images, or the model's own "trajectory" from noise."""
     check_images(images)
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
     check_levels(chosen, states)
@@ -318,9 +310,7 @@ def level_maps(
 def filled_up(
     maps: Sequence[Tensor], size: Sequence[int]
 ) -> Float[np.ndarray, "sample condition height width"]:
-    """The maps of samples with different numbers of conditions as one array, NaN where there is
-    none.
-    """
+    """The maps of samples with different numbers of conditions as one array, NaN for none."""
     most = max(len(own) for own in maps)
     filled = np.full((len(maps), most, *size), np.nan, np.float32)
     for i, own in enumerate(maps):
@@ -337,8 +327,7 @@ def states_at(
     seed: int,
 ) -> Float[Tensor, "levels batch channel height width"]:
     """The noisy images at each level; image i has the noise of seed + i. A trajectory begins where
-    sampling does.
-    """
+    sampling does."""
     seeds = range(seed, seed + len(images))
     if states == "noised":
         return torch.stack([noised(images, float(sigma), seeds) for sigma in sigmas])
@@ -357,8 +346,7 @@ def decoder_of(denoiser: Denoiser) -> Callable[[X], np.ndarray]:
 
 def picture_of(x0: X) -> UInt8[np.ndarray, "batch height width 3"]:
     """x0 of a denoiser that does not say how it is decoded: its first channels, darkest to
-    brightest value.
-    """
+    brightest value."""
     shown = (
         x0.float().cpu().numpy()[:, :3]
         if x0.shape[1] >= 3

@@ -1,6 +1,5 @@
 """The picture of an audit. It is drawn here and not in the report, which shows rows and kept arrays
-of many models: an audit shows the maps it holds, for a denoiser that only its owner has.
-"""
+of many models: an audit shows the maps it holds, for a denoiser that only its owner has."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING

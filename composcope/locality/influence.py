@@ -28,8 +28,7 @@ def influence(
     seed: int = 0,
 ) -> Float[Tensor, "condition height width"]:
     """Equation 10 for every condition of the set, averaged over the batch; image i is asked with
-    seed + i.
-    """
+    seed + i."""
     return torch.stack(
         influences(denoiser, x, sigma, conditioner, [condition_set] * len(x), seed)
     ).mean(0)
@@ -45,8 +44,7 @@ def influences(
     seed: int = 0,
 ) -> list[Tensor]:
     """Equation 10 for each image with a condition set of its own: [condition, height, width] an
-    image, in one batch.
-    """
+    image, in one batch."""
     conds = [
         without_each(conditioner, asked, seed + i).to(x) for i, asked in enumerate(condition_sets)
     ]
@@ -72,8 +70,7 @@ def without_each(
 
 def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
     """Clean x with noise of level sigma: what the denoiser is trained on. Image i gets the noise of
-    seeds[i].
-    """
+    seeds[i]."""
     return images + sigma * noise(seeds, images.shape[1:]).to(images)
 
 
@@ -81,8 +78,7 @@ def trajectory(
     denoiser: Denoiser, start: X, sigmas: Float[Tensor, " levels"], cond: Cond, substeps: int = 4
 ) -> Float[Tensor, "levels batch channel height width"]:
     """The model's own states at each of `sigmas` (falling, none 0), from unit noise, with Heun
-    steps between them.
-    """
+    steps between them."""
     ladder = [between(high, low, substeps) for high, low in pairwise(sigmas.tolist())]
     rungs = torch.cat([*ladder, sigmas[-1:].double().cpu()]).to(start)
     return torch.stack(
@@ -91,7 +87,5 @@ def trajectory(
 
 
 def between(high: float, low: float, steps: int) -> Float[Tensor, " steps"]:
-    """Noise levels from `high` down towards `low`, which is not one of them, evenly in the
-    logarithm.
-    """
+    """Noise levels from `high` down to above `low`, evenly in the logarithm."""
     return torch.logspace(math.log10(high), math.log10(low), steps + 1, dtype=torch.float64)[:-1]

@@ -229,8 +229,7 @@ INTERVENTIONS: dict[str, Neighbourhoods] = {
 
 def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "LocalConditions":
     """The denoiser with an intervention of this name; `radius` in image sides, where the
-    intervention has one.
-    """
+    intervention has one."""
     if name not in INTERVENTIONS:
         names = ", ".join(INTERVENTIONS)
         raise InputError(f"there is no intervention {name!r}; the interventions are {names}")
@@ -250,8 +249,7 @@ class LocalConditions(Wrapper):
     """A denoiser whose every pixel sees only its neighbourhood's conditions; at sampling time, with
     no training.
 
-    rows: how many passes go through the denoiser at a time.
-    """
+    rows: how many passes go through the denoiser at a time."""
 
     def __init__(
         self,
@@ -398,9 +396,7 @@ def one_subset(index: Tensor, classes: int) -> Weights:
 
 
 def blurred_weights(weights: Weights, width: float) -> Weights:
-    """Each map blurred_weights with a Gaussian of standard deviation `width`; the sum over maps is
-    kept.
-    """
+    """Each map blurred by a Gaussian of standard deviation `width`; their sum stays as it is."""
     for dim in (1, 2) if width else ():
         side = weights.shape[dim]
         apart = torch.arange(side, device=weights.device)

@@ -44,9 +44,8 @@ def pixel_gradients(
     """
     channels, count = x.shape[1], len(pixels)
     rows = pullback_rows(denoiser, x, sigma, cond, pixel_cotangents(pixels, x), memory)
-    same = rows.unflatten(1, (count, channels)).diagonal(
-        dim1=2, dim2=3
-    )  # the same c above and below, as printed
+    # The same c above and below, as printed.
+    same = rows.unflatten(1, (count, channels)).diagonal(dim1=2, dim2=3)
     return same.abs().sum(-1)
 
 
@@ -61,8 +60,7 @@ def pixel_reach(
     denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel]
 ) -> Float[Tensor, "pixel height width"]:
     """The transpose of equation 9, in forward mode: which output pixels does this input pixel
-    touch, and how much?
-    """
+    touch, and how much?"""
     at = levels(sigma, x)
 
     def column(tangent: Tensor) -> Tensor:
@@ -117,8 +115,7 @@ def chunks(
     denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond, rows: int, memory: int
 ) -> tuple[int, int]:
     """Samples in one forward pass, and cotangents in one backward pass, so that (1 + cotangents)
-    samples fit.
-    """
+    samples fit."""
     fit = max(2, memory // max(1, saved_bytes(denoiser, x, sigma, cond)))
     together = min(rows, fit - 1)
     return max(1, fit // (1 + together)), together

@@ -3,8 +3,7 @@ notebooks.
 
     rows = locality(load("exp1"))     # figures 2, 10 and 12 are drawn from them and the maps
 
-A noise level once measured is kept, so a measurement that was stopped goes on.
-"""
+A noise level once measured is kept, so a measurement that was stopped goes on."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -61,8 +60,7 @@ def locality(
     images: clean images in the model's x to put noise on, for states="noised".
     keep: a folder for the maps of each noise level; those that are there are not measured again.
     pixels: to look at, (row, column); else those of the asked places and the centre.
-    memory: bytes for the activations of one backward pass.
-    """
+    memory: bytes for the activations of one backward pass."""
     if levels < 1 or num < 1:
         raise InputError("locality: levels and num are at least 1")
     if states == "noised" and images is None:
@@ -137,8 +135,7 @@ def pixels_at(
     places: Float[np.ndarray, "sample condition 2"] | None, size: Sequence[int]
 ) -> tuple[Pixel, ...]:
     """The pixel (row, column) of each place, and the centre; with no places, three pixels on a
-    diagonal.
-    """
+    diagonal."""
     where = DIAGONAL if places is None else [*places[0].tolist(), (0.5, 0.5)]
     return tuple(dict.fromkeys(pixel_of(place, size) for place in where))
 

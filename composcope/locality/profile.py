@@ -39,8 +39,7 @@ def centred_square(
     """Side in pixels of the smallest square centred on `pixel` with `fraction` of the sum of G^2
     (section F).
 
-    The square may stick out of the image, where there is no energy.
-    """
+    The square may stick out of the image, where there is no energy."""
     row, column = (
         np.abs(np.arange(side) - at) for side, at in zip(maps.shape[1:], pixel, strict=True)
     )
@@ -58,8 +57,7 @@ def near(
 ) -> Float[np.ndarray, "*conditions height width"]:
     """The part of each pixel's area that lies within `radius` of a place.
 
-    Areas rather than pixel centres: the measure is then exactly the same at every image scale.
-    """
+    Areas rather than pixel centres: the measure is then exactly the same at every image scale."""
     rows = covered(places[..., 1], radius, size[0])
     columns = covered(places[..., 0], radius, size[1])
     return rows[..., :, None] * columns[..., None, :]
@@ -76,8 +74,7 @@ def covered(
 
 def near_chance(places: Float[np.ndarray, "*conditions 2"], radius: float = RADIUS) -> float:
     """The conditional locality of conditions that act evenly over the image: the mean area of their
-    squares.
-    """
+    squares."""
     return float(np.nanmean(near(places, (1, 1), radius)))
 
 
@@ -85,8 +82,7 @@ def energy_share(
     energies: Float[np.ndarray, "sample *rest"], parts: Float[np.ndarray, "sample *rest"]
 ) -> Estimate:
     """sum of `parts` over sum of `energies`, with an interval over samples; NaN where nothing acts
-    at all.
-    """
+    at all."""
     n = len(energies)
     part = resampled(np.nansum(parts.reshape(n, -1), 1))
     whole = resampled(np.nansum(energies.reshape(n, -1), 1))
@@ -99,25 +95,22 @@ def own_share(
     places: Float[np.ndarray, "sample condition 2"],
 ) -> Float[np.ndarray, "sample condition"]:
     """At the pixel of each condition: the part of all squared influence that is its own. Chance is
-    1 / K.
-    """
+    1 / K."""
     samples, conditions, height, width = influences.shape
     here = np.nan_to_num(places)
     row = np.minimum(here[..., 1] * height, height - 1).astype(int)
     column = np.minimum(here[..., 0] * width, width - 1).astype(int)
     sample = np.arange(samples)[:, None, None]
     acting = np.arange(conditions)[:, None]
-    energy = (
-        influences[sample, acting, row[:, None], column[:, None]] ** 2
-    )  # [sample, acting condition, place]
+    # [sample, acting condition, place]
+    energy = influences[sample, acting, row[:, None], column[:, None]] ** 2
     with np.errstate(invalid="ignore"):
         return np.diagonal(energy, axis1=1, axis2=2) / np.nansum(energy, axis=1)
 
 
 def overlaps(influences: Maps) -> tuple[Float[np.ndarray, " sample"], Float[np.ndarray, " sample"]]:
     """The overlap of each sample's conditions and its chance; NaN for a sample in which fewer than
-    two act.
-    """
+    two act."""
     found = np.full((2, len(influences)), np.nan)
     for index, maps in enumerate(influences):
         pairs = [pair_overlap(a**2, b**2) for a, b in combinations(maps.astype(float), 2)]

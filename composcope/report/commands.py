@@ -7,8 +7,7 @@ from composcope.results import Row
 
 
 def command(rows: Sequence[Row]) -> str:
-    """Of rows that one command makes: they differ in K, noise level, pixel, condition, layer, ...
-    alone."""
+    """Of rows that one command makes: they differ in K, noise level, pixel, layer, ... alone."""
     row = rows[0]
     room, _, _ = row.what.partition("/")
     if room == "length":

@@ -25,8 +25,7 @@ numbers = itertools.count()
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Figures made here have transparent grounds and the page's ink; images keep their own
-    pixels."""
+    """Figures made here have clear grounds and the page's ink; images keep their own pixels."""
     ink = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
     settings = {name: INK for name in ink} | {
         "axes.facecolor": "none",

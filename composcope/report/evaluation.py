@@ -1,5 +1,4 @@
-"""How an evaluation is shown: the rows of `composcope evaluate` as a table and as a curve over
-K."""
+"""How an evaluation is shown: the rows of `composcope evaluate` as a table and a curve over K."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -19,9 +19,7 @@ MEASURES = ("between", "within", "ratio")
 
 
 def level_matrices(kept: Mapping[str, np.ndarray], level: str) -> dict[str, np.ndarray]:
-    """Of the arrays that `features` keeps, the matrices of layers and parts at one noise level, by
-    name.
-    """
+    """Of the arrays that `features` keeps, the matrices of one noise level, by name."""
     found = {}
     for key, matrix in kept.items():
         name, _, at = key.partition("@")
@@ -34,8 +32,7 @@ def matrices(
     named: Mapping[str, Float[np.ndarray, "n n"]], concepts: Sequence[str], title: str = ""
 ) -> Figure:
     """One cosine matrix a layer, all on the scale -1 to 1; concepts are named on the first of each
-    row.
-    """
+    row."""
     columns = min(6, len(named))
     rows = -(-len(named) // columns)
     side = max(1.5, 0.11 * len(concepts))
@@ -59,8 +56,7 @@ def matrices(
 
 def profile(rows: Sequence[Row]) -> Figure:
     """Over the layers from input to output: within and between categories, and their ratio, with
-    intervals.
-    """
+    intervals."""
     measures = [name for name in MEASURES if where(rows, what=f"features/{name}")]
     figure = Figure(figsize=(4.2 * len(measures), 3.4), layout="constrained")
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
@@ -93,8 +89,7 @@ def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
 
 def spaces(rows: Sequence[Row]) -> Figure:
     """Version 3, Figure 5, top left: within and between categories in parts of the U-Net and in
-    output spaces.
-    """
+    output spaces."""
     figure = Figure(figsize=(5, 3.2), layout="constrained")
     panel = figure.add_subplot(ylabel="mean cosine")
     shown = [*where(rows, part="mean", level="high"), *where(rows, part="output")]
@@ -128,23 +123,28 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def features_table(rows: Sequence[Row]) -> str:
-    """What was found, a line a part of the network or output space and noise level, then what words
-    do.
-    """
-    shown = ("between", "within", "ratio", "gap")
-    lines = [f"{'where':<28}{'noise':<7}" + "".join(f"{name:>24}" for name in shown)]
-    by: dict[tuple, dict[str, Row]] = {}
+COSINES = ("between", "within", "ratio", "gap")
+
+
+def by_part(rows: Sequence[Row]) -> dict[tuple[str, str, str], dict[str, Row]]:
+    """How alike concepts are, by maps, part of the network or output space, and noise level."""
+    named = {f"features/{name}": name for name in COSINES}
+    spaces = {"features/feature_space": "between", "features/feature_space_within": "within"}
+    by: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in rows:
-        name = row.what.removeprefix("features/")
-        if name in shown and row.part in ("mean", "output"):
-            by.setdefault((row.maps or "", row.layer, row.level or ""), {})[name] = row
-        if name == "feature_space":
-            by.setdefault((row.maps or "", row.layer, row.level or ""), {})["between"] = row
-        if name == "feature_space_within":
-            by.setdefault((row.maps or "", row.layer, row.level or ""), {})["within"] = row
-    for (maps, layer, level), own in by.items():
-        cells = [estimate_text(own.get(name)) for name in shown]
+        of_part = named.get(row.what) if row.part in ("mean", "output") else None
+        name = of_part or spaces.get(row.what)
+        if name:
+            place = (row.maps or "", row.layer or "", row.level or "")
+            by.setdefault(place, {})[name] = row
+    return by
+
+
+def features_table(rows: Sequence[Row]) -> str:
+    """A line a part of the network or output space and noise level, then what words do."""
+    lines = [f"{'where':<28}{'noise':<7}" + "".join(f"{name:>24}" for name in COSINES)]
+    for (maps, layer, level), own in by_part(rows).items():
+        cells = [estimate_text(own.get(name)) for name in COSINES]
         lines.append(
             f"{f'{layer} {maps}':<28}{level:<7}" + "".join(f"{text:>24}" for text in cells)
         )

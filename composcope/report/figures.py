@@ -1,5 +1,4 @@
-"""The figures of the page: functions of rows and kept arrays, a thin bar for every 95 %
-interval."""
+"""The figures of the page: functions of rows and kept arrays, with bars for 95 % intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -136,8 +135,7 @@ def mean_at(sigma: float, rows: Sequence[Row]) -> Row:
 
 def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> Figure:
     """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is
-    as bright as its condition acts on that pixel.
-    """
+    as bright as its condition acts on that pixel."""
     figure = Figure(figsize=(1.25 * levels + 1.1, 1.3 * len(maps) + 0.3), layout="constrained")
     panels = figure.subplots(len(maps), levels, squeeze=False)
     for line, (name, kept) in zip(panels, maps.items(), strict=True):
@@ -158,8 +156,7 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> F
 
 
 def rule() -> Figure:
-    """The paper's rule for K_max on an example: eight images for each K of a model trained on
-    1-3."""
+    """The paper's rule for K_max by an example: eight images a K of a model trained on 1-3."""
     right = [8, 8, 8, 7, 6, 4, 3, 1, 0]
     near = [0, 0, 0, 1, 2, 4, 5, 7, 6]
     figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")

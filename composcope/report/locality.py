@@ -1,8 +1,7 @@
 """How locality is shown: heatmaps with crosses (Figure 2), metric curves (Figures 10 and 12), the
 scatter over models.
 
-rows "locality/<what>" with sigma, pixel, condition -> curves;   kept maps (maps.npz) -> heatmaps
-"""
+rows "locality/<what>" with sigma, pixel, condition -> curves;   kept maps (maps.npz) -> heatmaps"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,9 +65,7 @@ def crosses(
     pixels: Sequence[tuple[int, int]],
     places: np.ndarray,
 ) -> None:
-    """A cross at the place of each condition, the stronger the more it acts on the pixel of the
-    row.
-    """
+    """A cross at each condition's place, the stronger the more it acts on the row's pixel."""
     height, width = influences.shape[-2:]
     for own, (row, column) in zip(panels, pixels, strict=True):
         at = influences[:, :, row, column]  # [level, condition]
@@ -84,8 +81,7 @@ def crosses(
 
 def curves(rows: Sequence[Row]) -> Figure:
     """Figure 10: each pixel's response to each condition; the square, the energy and the shares
-    over noise levels.
-    """
+    over noise levels."""
     pixels = list(dict.fromkeys(row.pixel for row in where(rows, what="locality/square")))
     conditional = bool(where(rows, what="locality/influence"))
     below = 3 if conditional else 2
@@ -182,8 +178,7 @@ def dots(rows: Sequence[Row], rule: str = "paper", tolerance: float | None = 0.1
     without intervention, by one rule and at one tolerance; locality along trajectories at the usual
     conditions.
 
-    The two are of the same weights: run, snapshot and fingerprint agree.
-    """
+    The two are of the same weights: run, snapshot and fingerprint agree."""
     plain = {"intervention": None, "asked": "paper"}
     reached = where(rows, what="length/k_max", rule=rule, tolerance=tolerance, **plain)
     looked = where(
@@ -209,9 +204,7 @@ def newest(row: Row) -> tuple[int, str]:
 
 
 def correlation(points: Sequence[Dot]) -> Estimate | None:
-    """Spearman's rank correlation of gain and locality with its interval; None for fewer than three
-    dots.
-    """
+    """Spearman's rank correlation of gain and locality; None for fewer than three dots."""
     if len(points) < 3:
         return None
     return spearman(

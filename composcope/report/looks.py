@@ -1,8 +1,7 @@
 """One colour and one marker for every model, the same in all figures.
 
 Colours are Okabe and Ito's and Tol's, which colour-blind people tell apart; markers tell models of
-one colour apart, and all of them in black and white.
-"""
+one colour apart, and all of them in black and white."""
 
 import zlib
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """What the report is made of: rows, pictures and kept arrays, shipped ones and those measured here.
 
 What was measured here takes the place of what ships of the same run, unless it is of the same
-weights and of fewer samples; all told apart by coordinates alone.
-"""
+weights and of fewer samples; all told apart by coordinates alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,8 +42,7 @@ def fits(about: Mapping[str, Any], side: Side) -> bool:
 
 
 def material(shipped: Path, folders: Sequence[Path]) -> Material:
-    """All that is in these folders; later folders come before earlier ones, and before what
-    ships."""
+    """All that is in these folders; later ones come before earlier ones and what ships."""
     own = gather(folders)
     everywhere = [shipped, *folders]
     toys = {}
@@ -89,8 +87,7 @@ def samples_behind(rows: Sequence[Row]) -> dict[tuple, int]:
 
 def measurement(row: Row) -> tuple:
     """What one call of a measurement gives rows of, whatever its number of samples, K or noise
-    levels; claims of theory are measured one by one.
-    """
+    levels; claims of theory are measured one by one."""
     room, _, _ = row.what.partition("/")
     radius = row.radius if row.intervention else None
     model = (row.run, row.snapshot, row.intervention, radius)
@@ -107,8 +104,7 @@ def measurement(row: Row) -> tuple:
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
     """The rows of one measurement of a side: its final weights asked in the usual way and judged at
-    the usual tolerance, the newest of those.
-    """
+    the usual tolerance, the newest of those."""
     wanted = {"what": what, "run": side.run, "snapshot": FINAL, **coordinates}
     wanted["intervention"] = side.intervention.name if side.intervention else None
     if side.intervention and side.intervention.radius is not None:

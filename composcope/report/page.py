@@ -78,7 +78,7 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     return (
         f"<section id=compared><h2>{html.escape(runs[0])} beside "
         f"{html.escape(runs[1])}</h2>{figure_1(material, sides)}"
-        f"{gallery(shown, 'Nothing over K is measured.')}{tables.table(head, lines)}"
+        f"{gallery(shown, 'Nothing over K is measured.')}{tables.Table(head, lines)}"
         f"{every(own)}</section>"
     )
 

@@ -53,8 +53,7 @@ def sizes(width: int) -> str:
 
 
 def shot(samples: Samples | None, K: int) -> str:
-    """The first image that was asked for K conditions, a cross where one is missing, and the
-    count."""
+    """The first image asked for K conditions, a cross where one is missing, and the count."""
     numbers = samples.of(K) if samples else []
     if samples is None or not numbers:
         return '<figure class="shot blank none"><span>not drawn</span></figure>'

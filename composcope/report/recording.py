@@ -3,8 +3,7 @@
     recording(drawn, looked) -> HTML     Figure 1 with a slider for K, Figure 2 for the noise level
 
 A sprite is one picture with a tile for every position of the sliders; the page only moves it.
-Everything is inside the fragment: style, script, and pictures as data URIs.
-"""
+Everything is inside the fragment: style, script, and pictures as data URIs."""
 
 import base64
 import html
@@ -32,8 +31,7 @@ STOPS = np.array(
 @dataclass(frozen=True)
 class Drawn:
     """What a model drew: for every K as many images, what each was asked, and where objects were
-    found in it.
-    """
+    found in it."""
 
     name: str
     images: Mapping[int, Images]
@@ -45,8 +43,7 @@ class Drawn:
 @dataclass(frozen=True)
 class Looked:
     """What a model looks at, at falling noise levels: equation 9 at a few pixels, equation 10 for
-    every place.
-    """
+    every place."""
 
     name: str
     sigmas: Float[np.ndarray, " level"]
@@ -97,8 +94,7 @@ def sprite(tiles: Sequence[Sequence[np.ndarray]], quality: int) -> str:
 
 def coloured(gradient: Float[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w 4"]:
     """A map to be laid over a picture: clear where it is nothing; its root, so that small values
-    are seen.
-    """
+    are seen."""
     share = np.sqrt(gradient / max(float(gradient.max()), 1e-30))
     at = share * (len(STOPS) - 1)
     colours = [np.interp(at, range(len(STOPS)), STOPS[:, part]) for part in range(3)]

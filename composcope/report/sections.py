@@ -4,14 +4,14 @@ Every figure and sentence is a function of the material; with none of a thing it
 """
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from composcope.report import features, figures, locality, repair, tables, words
 from composcope.report.figures import Line
 from composcope.report.material import Material, of_side, one
 from composcope.report.pictures import Shown, drawn, gallery, missing, sheets, walks
-from composcope.report.tables import folded
+from composcope.report.tables import Table, folded
 from composcope.report.theory import circles_figure, toy_figures
 from composcope.report.words import DISTILLED, EXP1, EXP2, EXP2L, MENDED, POLICIES, kind, name
 from composcope.results import Row, where
@@ -27,21 +27,25 @@ FORCED = (
     EXP2L,
     Side("exp2l-wide"),
 )
+COLORS = (Side("color"), Side("color-three"))
 SEED_RUNS = ("exp1", "exp1-seed1", "exp2", "exp2-seed1", "exp3", "exp3-seed1")
 SEEDS = tuple(Side(run) for run in SEED_RUNS)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A question as a reader asks it, and the parts of its answer, each a function of the
-    material."""
+    """A question as a reader asks it; the parts of its answer are functions of the material."""
 
     name: str
     question: str
     paper: str  # what the paper says of it
-    pictures: Callable[[Material], str]
+    figures: Callable[[Material], Sequence[Shown]]
+    none: str  # what stands in place of figures where nothing is measured
     answer: Callable[[Material], Sequence[str]]
-    numbers: Callable[[Material], str]
+    tables: Callable[[Material], Mapping[str, Table]]  # by their titles
+    every: Callable[[Material], Sequence[Row]]  # all rows that are listed behind the tables
+    arranged: Callable[[Sequence[Shown], str], str] = gallery  # figures, or `none`, as HTML
+    beside: Callable[[Material], str] = lambda material: ""  # what stands below the figures
     after: Callable[[Material], str] = lambda material: ""  # what stands below the answer
 
 
@@ -73,19 +77,17 @@ def measured(lines: Sequence[Line]) -> list[Line]:
 K_MAX_WORDS = (
     "K_max is the largest K such that a model succeeds at K and at every number below it.",
     "Success is the paper's rule: up to as many objects as in training, all of them in every "
-    "image; beyond, never more "
-    "than two missing, and all of them in more than a quarter of the images. An object counts "
-    "within a tenth of the "
-    "image's side of its place. One bad image in training's range is enough to fail, so K_max is "
-    "harsh: the mean number "
-    "of objects drawn, above, says more.",
+    "image; beyond, never more than two missing, and all of them in more than a quarter of the "
+    "images. An object counts within a tenth of the image's side of its place. One bad image in "
+    "training's range is enough to fail, so K_max is harsh: the mean number of objects drawn, "
+    "above, says more.",
     "Where the detector itself may misread an image, as many failures are allowed. The strict rule "
     "is ours: all objects "
     "in at least half of the images, at every K, and surely in more than a quarter.",
 )
 
 
-def compose_figures(material: Material) -> str:
+def compose_figures(material: Material) -> list[Shown]:
     shown = []
     lines = lines_over(material.rows, MAIN, "length/found")
     if lines:
@@ -107,14 +109,18 @@ def compose_figures(material: Material) -> str:
         "before the first cross."
     )
     shown.append(Shown(figures.rule(), text))
+    return shown
+
+
+def with_rule(shown: Sequence[Shown], none: str) -> str:
+    """Figures, and K_max in words."""
     explained = "".join(f"<p>{html.escape(text)}</p>" for text in K_MAX_WORDS)
     return (
         f"<div class=figures>{''.join(map(drawn, shown))}<div class=small>{explained}</div></div>"
-        f"{folded('Images of every model', sheets(material))}"
     )
 
 
-def look_figures(material: Material) -> str:
+def look_figures(material: Material) -> list[Shown]:
     shown = []
     maps = {
         name(side): kept
@@ -124,9 +130,8 @@ def look_figures(material: Material) -> str:
     if maps:
         text = (
             "What one pixel of the denoised image (ring) looks at in the noisy one, bright: "
-            "strongly; a cross for each "
-            "of four conditions, as bright as it acts on that pixel. In a local model only the "
-            "nearest cross is bright."
+            "strongly; a cross for each of four conditions, as bright as it acts on that pixel. In "
+            "a local model only the nearest cross is bright."
         )
         shown.append(Shown(figures.looks_at(maps), text, wide=True))
     sides = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
@@ -149,10 +154,10 @@ def look_figures(material: Material) -> str:
             "conditional locality."
         )
         shown.append(Shown(locality.scatter(points), text))
-    return gallery(shown, "Where scores look is not measured; composcope locality exp1 does it.")
+    return shown
 
 
-def forced_figures(material: Material) -> str:
+def forced_figures(material: Material) -> list[Shown]:
     shown = []
     lines = lines_over(
         material.rows, (EXP2, MENDED, DISTILLED, EXP2L, Side("exp2l-wide"), EXP1), "length/found"
@@ -173,10 +178,7 @@ def forced_figures(material: Material) -> str:
             "image sides."
         )
         shown.append(Shown(figures.forest(found, "drawn of 9 asked"), text))
-    shown += repair_figures(material.rows)
-    return gallery(
-        shown, "Not measured; composcope evaluate exp2 --intervention local does it."
-    ) + walks(material)
+    return shown + repair_figures(material.rows)
 
 
 def repair_figures(rows: Sequence[Row]) -> list[Shown]:
@@ -204,7 +206,7 @@ def repair_figures(rows: Sequence[Row]) -> list[Shown]:
     return shown
 
 
-def label_figures(material: Material) -> str:
+def label_figures(material: Material) -> list[Shown]:
     shown = []
     lines = lines_over(material.rows, POLICIES, "length/found")
     labelled = {side: (f"{label}: {kind(side)}", rows) for side, (label, rows) in lines.items()}
@@ -222,14 +224,12 @@ def label_figures(material: Material) -> str:
                 "K_max by label policy, beside Table 2.",
             )
         )
-    return gallery(
-        shown, "Not measured; composcope reproduce --only exp1 random drop-one exp2 does it."
-    )
+    return shown
 
 
-def elsewhere_figures(material: Material) -> str:
+def elsewhere_figures(material: Material) -> list[Shown]:
     shown = []
-    lines = lines_over(material.rows, (Side("color"), Side("color-three")), "length/found")
+    lines = lines_over(material.rows, COLORS, "length/found")
     if lines:
         shown.append(Shown(figures.filled(lines, 5), "Colours asked for and drawn."))
     own = [row for row in material.rows if row.what.startswith("features/")]
@@ -253,16 +253,27 @@ def elsewhere_figures(material: Material) -> str:
         if named:
             text = f"{about.get('run')}: cosines of every pair of concepts at high noise."
             shown.append(Shown(features.matrices(named, list(kept["concepts"])), text, wide=True))
-    return gallery(shown, "Not measured; composcope features color does it.")
+    for about, kept in material.maps:
+        if about.get("run") not in BY_NAME and about.get("states") != "noised":
+            text = (
+                f"{about.get('run')}: what pixels look at (rings, bright: strongly), and the "
+                "conditions that act on them (crosses), from high noise to low."
+            )
+            shown.append(Shown(locality.heatmaps(kept), text, wide=True))
+    texts = {row.run for row in where(own, what="features/share_in_third")}
+    spoken = where(material.rows, what="locality/influence", run=list(texts))
+    if spoken:
+        text = "The influence of each word of a prompt at two places, from high noise to low."
+        shown.append(Shown(features.words_over_time(spoken), text, wide=True))
+    return shown
 
 
-def theory_figures(material: Material) -> str:
+def theory_figures(material: Material) -> list[Shown]:
     shown = []
     for room, folder in material.toys.items():
         for figure, text in toy_figures(room, folder):
             shown.append(Shown(figure, f"{text}.", wide=bool(figure.get_figwidth() > 6)))
     circles = where(material.rows, what="circles/accuracy")
-    more = []
     if circles:
         longest = max(circles, key=lambda row: row.step or 0)
         some = where(circles, contrast=longest.contrast, seed=longest.seed)
@@ -270,13 +281,18 @@ def theory_figures(material: Material) -> str:
             "Circles drawn by a diffusion model along its training; contrast "
             f"{longest.contrast:g}, seed {longest.seed}."
         )
-        more.append(Shown(circles_figure(some), text, wide=True))
-    first = gallery(shown[:2], "Not measured; composcope theory and composcope sim do it.")
-    rest = shown[2:] + more
+        shown.append(Shown(circles_figure(some), text, wide=True))
+    return shown
+
+
+def first_two(shown: Sequence[Shown], none: str) -> str:
+    """The others are folded away."""
+    rest = shown[2:]
+    first = gallery(shown[:2], none)
     return first + (folded("More figures of theory", gallery(rest, "")) if rest else "")
 
 
-def sure_figures(material: Material) -> str:
+def sure_figures(material: Material) -> list[Shown]:
     found = [
         Line(side, name(side), one(material.rows, side, "length/found", K=9)) for side in SEEDS
     ]
@@ -291,7 +307,7 @@ def sure_figures(material: Material) -> str:
     if measured(local):
         text = "The same: conditional locality."
         shown.append(Shown(figures.forest(local, "conditional locality"), text))
-    return gallery(shown, "Seeds are not measured.")
+    return shown
 
 
 # ----------------------------------------------------------------------------
@@ -310,46 +326,32 @@ def every(rows: Sequence[Row]) -> str:
     return folded(f"All {len(rows):,} numbers, by run", tables.every_number(rows)) if rows else ""
 
 
-def known_sides(material: Material) -> list[Side]:
-    """The study's runs, then all others that were evaluated: score machines, runs of one's own."""
-    others = dict.fromkeys(row.run for row in where(material.rows, what="length/k_max") if row.run)
+def known_sides(material: Material, what: str = "length/k_max") -> list[Side]:
+    """The study's runs, then all others that this was measured of: score machines, runs of one's
+    own."""
+    others = dict.fromkeys(row.run for row in where(material.rows, what=what) if row.run)
     return [*SIDES, *(Side(run) for run in others if run not in BY_NAME)]
 
 
-def compose_numbers(material: Material) -> str:
-    return tables.lengths(material.rows, known_sides(material)) + every(
-        of_rooms(material.rows, "length")
-    )
-
-
-def forced_numbers(material: Material) -> str:
-    rows = [row for row in of_runs(material.rows, FORCED) if row.intervention or row.run != "exp2"]
-    return tables.lengths(material.rows, FORCED) + every(rows)
-
-
-def theory_numbers(material: Material) -> str:
-    parts = [
-        f"<h3>{title}</h3>{tables.claim_table(material.rows, room)}"
-        for room, title in THEORY_TITLES.items()
-    ]
-    return "".join(parts) + every(of_rooms(material.rows, "circles"))
+def no_rows(material: Material) -> list[Row]:
+    return []
 
 
 THEORY_TITLES = {"theory": "The paper's theory", "sim": "Structured Identity Mapping"}
 
 
-def sure_numbers(material: Material) -> str:
+def theory_tables(material: Material) -> dict[str, Table]:
+    return {title: tables.claim_table(material.rows, room) for room, title in THEORY_TITLES.items()}
+
+
+def sure_tables(material: Material) -> dict[str, Table]:
     sides = known_sides(material)
-    return (
-        f"<h3>Comparisons</h3>{tables.comparisons(material.rows)}"
-        f"<h3>Seeds</h3>{tables.lengths(material.rows, SEEDS)}"
-        f"<h3>Other tolerances</h3>{tables.tolerances(material.rows, sides)}"
-        "<h3>The detector's own error</h3><p class=small>Of images that show exactly what is "
-        "asked, the detector misreads "
-        "some. This share of an evaluation's images may fail for that reason alone, and K_max "
-        "allows for it.</p>"
-        f"{tables.detector(material.rows, sides)}"
-    )
+    return {
+        "Comparisons": tables.comparisons(material.rows),
+        "Seeds": tables.lengths(material.rows, SEEDS),
+        "Other tolerances": tables.tolerances(material.rows, sides),
+        "The detector's own error": tables.detector(material.rows, sides),
+    }
 
 
 def not_so(material: Material) -> str:
@@ -368,12 +370,15 @@ SECTIONS = (
         "compose",
         "Does it compose?",
         "A model that saw at most three objects draws up to nine when all their places are "
-        "labelled on a grid, and fails "
-        "with a single label or a list of places. The paper counted eight images by eye; here a "
-        "detector counts.",
+        "labelled on a grid, and fails with a single label or a list of places. The paper counted "
+        "eight images by eye; here a detector counts.",
         compose_figures,
+        "",
         lambda m: [words.composes(m.rows, SIDES)],
-        compose_numbers,
+        lambda m: {"": tables.lengths(m.rows, known_sides(m))},
+        lambda m: of_rooms(m.rows, "length"),
+        arranged=with_rule,
+        beside=lambda m: folded("Images of every model", sheets(m)),
     ),
     Section(
         "look",
@@ -381,18 +386,22 @@ SECTIONS = (
         "Models that compose have a score that is local: a pixel looks at pixels near it, and "
         "hears conditions near it.",
         look_figures,
+        "Where scores look is not measured; composcope locality exp1 does it.",
         lambda m: [words.looks(m.rows)],
-        lambda m: every(of_rooms(m.rows, "locality")) or missing("Nothing is measured."),
+        lambda m: {"": tables.localities(m.rows, known_sides(m, "locality/square"))},
+        lambda m: of_rooms(m.rows, "locality"),
     ),
     Section(
         "forced",
         "What if it is forced to be local?",
         "A network that sees patches and the conditions inside them composes where the global one "
-        "failed. Local "
-        "conditions at sampling time, without training, are ours.",
+        "failed. Local conditions at sampling time, without training, are ours.",
         forced_figures,
+        "Not measured; composcope evaluate exp2 --intervention local does it.",
         lambda m: [words.forced(m.rows), *words.repaired(m.rows)],
-        forced_numbers,
+        lambda m: {"": tables.lengths(m.rows, FORCED)},
+        lambda m: [r for r in of_runs(m.rows, FORCED) if r.intervention or r.run != "exp2"],
+        beside=walks,
     ),
     Section(
         "labels",
@@ -400,8 +409,10 @@ SECTIONS = (
         "The fewer objects of a training image are labelled, the less far a model composes (Table "
         "2).",
         label_figures,
+        "Not measured; composcope reproduce --only exp1 random drop-one exp2 does it.",
         lambda m: [words.policies(m.rows)],
-        lambda m: tables.lengths(m.rows, POLICIES) + every(of_runs(m.rows, POLICIES[1:3])),
+        lambda m: {"": tables.lengths(m.rows, POLICIES)},
+        lambda m: of_runs(m.rows, POLICIES[1:3]),
     ),
     Section(
         "elsewhere",
@@ -410,41 +421,57 @@ SECTIONS = (
         "nearly orthogonal. In SDXL "
         "pixels are local, conditions are not, and concepts separate in feature space.",
         elsewhere_figures,
+        "Not measured; composcope features color does it.",
         lambda m: words.elsewhere(m.rows),
-        lambda m: (
-            tables.lengths(m.rows, (Side("color"), Side("color-three")))
-            + every(of_rooms(m.rows, "features"))
-        ),
+        lambda m: {
+            "How far colours compose": tables.lengths(m.rows, COLORS),
+            "How alike concepts are": tables.cosines(m.rows),
+        },
+        lambda m: of_rooms(m.rows, "features"),
     ),
     Section(
         "theory",
         "What does theory say?",
         "A conditional projective composition has exactly a local conditional score (Lemma 1), and "
-        "near one the error is "
-        "bounded (Lemma 2).",
+        "near one the error is bounded (Lemma 2).",
         theory_figures,
+        "Not measured; composcope theory and composcope sim do it.",
         lambda m: [words.theory(m.rows)],
-        theory_numbers,
+        theory_tables,
+        lambda m: of_rooms(m.rows, "circles"),
+        arranged=first_two,
     ),
     Section(
         "sure",
         "How sure are we?",
         "The paper gives no intervals and one seed a run.",
         sure_figures,
+        "Seeds are not measured.",
         lambda m: [words.sure(m.rows)],
-        sure_numbers,
-        not_so,
+        sure_tables,
+        no_rows,
+        after=not_so,
     ),
 )
+
+
+def numbers(shown: Section, material: Material) -> str:
+    """Its tables, each under its title, and every row behind them."""
+    parts = []
+    for title, table in shown.tables(material).items():
+        heading = f"<h3>{html.escape(title)}</h3>" if title else ""
+        parts.append(f"{heading}{table}")
+    return "".join(parts) + every(shown.every(material))
 
 
 def section(shown: Section, material: Material) -> str:
     answers = "".join(
         f"<p class=answer>{html.escape(answer)}</p>" for answer in shown.answer(material)
     )
+    pictures = shown.arranged(shown.figures(material), shown.none) + shown.beside(material)
     return (
         f"<section id={shown.name}><h2>{html.escape(shown.question)}</h2>"
         "<p class=small><b>The paper:</b> "
-        f"{html.escape(shown.paper)}</p>{shown.pictures(material)}{answers}{shown.after(material)}"
-        f"{folded('Numbers, intervals and commands', shown.numbers(material))}</section>"
+        f"{html.escape(shown.paper)}</p>{pictures}{answers}{shown.after(material)}"
+        f"{folded('Numbers, intervals and commands', numbers(shown, material))}</section>"
     )

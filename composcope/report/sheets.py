@@ -1,7 +1,6 @@
 """A sheet of images: rows and columns of pictures, enlarged, a red dot at each place asked for.
 
-A ring marks each place where an object was found; so a dot in a ring is a condition met.
-"""
+A ring marks each place where an object was found; so a dot in a ring is a condition met."""
 
 from collections.abc import Sequence
 

@@ -1,13 +1,13 @@
 """Tables of the page: every number with its interval and the command that makes it again.
 
-A table becomes a stack of cards where the screen is narrow, so that none is ever cut.
-"""
+A table becomes a stack of cards where the screen is narrow, so that none is ever cut."""
 
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from composcope.report.commands import command
+from composcope.report.features import COSINES, by_part
 from composcope.report.figures import look_of
 from composcope.report.material import of_side, one
 from composcope.report.theory import predicted
@@ -24,7 +24,15 @@ from composcope.report.words import (
     verdict,
 )
 from composcope.results import Row
-from composcope.study.table import BY_NAME, Side, trained_on
+from composcope.study.table import (
+    BY_NAME,
+    HIGH_NOISE,
+    LOW_NOISE,
+    MIDDLE_NOISE,
+    Side,
+    mean_row,
+    trained_on,
+)
 
 
 @dataclass(frozen=True)
@@ -45,18 +53,30 @@ def cell(value: Cell) -> str:
     return html.escape(value)
 
 
-def table(head: Sequence[str], lines: Iterable[Sequence[Cell]]) -> str:
-    """Columns that are empty in every line are left out."""
-    lines = list(lines)
-    if not lines:
-        return "<p class=none>Nothing is measured.</p>"
-    shown = [i for i in range(len(head)) if any(line[i] != "" for line in lines)]
-    titles = "".join(f"<th>{html.escape(head[i])}</th>" for i in shown)
-    body = []
-    for line in lines:
-        cells = "".join(data_cell(head[i], line[i]) for i in shown)
-        body.append(f"<tr>{cells}</tr>")
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+@dataclass(frozen=True)
+class Table:
+    """Titles of columns, lines of cells, and what a reader must know; as text it is HTML."""
+
+    head: Sequence[str]
+    lines: Sequence[Sequence[Cell]]
+    note: str = ""
+
+    def shown(self) -> list[int]:
+        """Columns that are empty in every line are left out."""
+        return [i for i in range(len(self.head)) if any(line[i] != "" for line in self.lines)]
+
+    def __str__(self) -> str:
+        if not self.lines:
+            return "<p class=none>Nothing is measured.</p>"
+        titles = "".join(f"<th>{html.escape(self.head[i])}</th>" for i in self.shown())
+        body = []
+        for line in self.lines:
+            cells = "".join(data_cell(self.head[i], line[i]) for i in self.shown())
+            body.append(f"<tr>{cells}</tr>")
+        note = f"<p class=small>{html.escape(self.note)}</p>" if self.note else ""
+        return (
+            f"{note}<table><thead><tr>{titles}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+        )
 
 
 def data_cell(title: str, value: Cell) -> str:
@@ -97,9 +117,9 @@ LENGTH_HEAD = (
 )
 
 
-def lengths(rows: Sequence[Row], sides: Sequence[Side]) -> str:
+def lengths(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """K_max beside the paper's, a line a model."""
-    return table(LENGTH_HEAD, [length_line(rows, side) for side in sides])
+    return Table(LENGTH_HEAD, [length_line(rows, side) for side in sides])
 
 
 def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
@@ -131,6 +151,60 @@ def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
 
 
 # ----------------------------------------------------------------------------
+# Where scores look.
+
+NOISE = (HIGH_NOISE, MIDDLE_NOISE, LOW_NOISE)
+
+
+def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
+    """Conditional locality, and the side of the square a pixel looks at, a line a model."""
+    head = ["run", "conditional locality [95 %]", "chance"]
+    head += [f"square in pixels{band.words} [95 %]" for band in NOISE]
+    lines: list[list[Cell]] = []
+    for side in sides:
+        share = one(rows, side, "locality/conditional_locality")
+        squares = of_side(rows, side, "locality/square")
+        if share is None and not squares:
+            continue
+        within = [
+            [row for row in squares if band.low <= (row.sigma or 0) < band.high] for band in NOISE
+        ]
+        lines.append(
+            [
+                swatch(side),
+                told(share) if share else "",
+                two(share.chance) if share and share.chance else "",
+                *(told(mean_row(some)) if some else "" for some in within),
+                code(command([share] if share else squares)),
+            ]
+        )
+    return Table((*head, "command"), lines)
+
+
+# ----------------------------------------------------------------------------
+# How alike concepts are inside a network.
+
+
+def cosines(rows: Sequence[Row]) -> Table:
+    """Mean cosines of the directions of concepts, a line a run, part and noise level."""
+    known = [row for row in rows if row.what.startswith("features/") and row.run]
+    lines: list[list[Cell]] = []
+    for run in dict.fromkeys(row.run for row in known):
+        own = [row for row in known if row.run == run]
+        for (maps, layer, level), found in by_part(own).items():
+            values = [told(found[name]) if name in found else "" for name in COSINES]
+            part = f"{layer} ({maps})" if maps else layer
+            lines.append([str(run), part, level, *values, code(command(list(found.values())))])
+    head = ("run", "part of the network", "noise", *(f"{name} [95 %]" for name in COSINES))
+    note = (
+        "A concept's direction is the mean activation with it, less the mean without. Between: "
+        "mean cosine of directions of different concepts, or of different categories of concepts; "
+        "within: of one category; ratio and gap: within over, and less, between."
+    )
+    return Table((*head, "command"), lines, note)
+
+
+# ----------------------------------------------------------------------------
 # Every number.
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
@@ -156,8 +230,7 @@ ONE_LINE = (
 
 
 def every_number(rows: Sequence[Row]) -> str:
-    """All rows, folded away by run; under each command, those that differ in one coordinate on one
-    line."""
+    """All rows, folded by run and command; those that differ in one coordinate on one line."""
     runs: dict[str, list[Row]] = {}
     for row in rows:
         runs.setdefault(str(row.run or "exact"), []).append(row)
@@ -178,7 +251,7 @@ def calls(rows: Sequence[Row]) -> str:
     return "".join(parts)
 
 
-def numbers(rows: Sequence[Row]) -> str:
+def numbers(rows: Sequence[Row]) -> Table:
     groups: dict[tuple, list[Row]] = {}
     for row in rows:
         along = next((field for field in ALONG if getattr(row, field) is not None), None)
@@ -191,7 +264,7 @@ def numbers(rows: Sequence[Row]) -> str:
         fields = [field for field in ONE_LINE if field != along]
         n = max((row.n for row in own if row.n is not None), default=None)
         lines.append([what, coordinates(own[0], fields), Html(shown), "" if n is None else str(n)])
-    return table(("what", "where", "value [95 % interval]", "n"), lines)
+    return Table(("what", "where", "value [95 % interval]", "n"), lines)
 
 
 def value_at(row: Row, along: str | None) -> str:
@@ -220,7 +293,7 @@ def spelled(value: object) -> str:
 # Comparisons, claims, tolerances.
 
 
-def comparisons(rows: Sequence[Row]) -> str:
+def comparisons(rows: Sequence[Row]) -> Table:
     """The study's effects: a line a finding and measurement."""
     lines: list[list[Cell]] = []
     for (place, says), some in findings(rows).items():
@@ -232,21 +305,21 @@ def comparisons(rows: Sequence[Row]) -> str:
             )
             by = comparison.effect.measurement.words
             lines.append([place, says, by, SEEN[comparison.agrees], values, comparison.terms])
-    return table(
+    return Table(
         ("where", "finding", "measured by", "seen here?", "ours [95 %]", "at equal terms?"), lines
     )
 
 
-def claim_table(rows: Sequence[Row], room: str) -> str:
+def claim_table(rows: Sequence[Row], room: str) -> Table:
     lines: list[list[Cell]] = []
     for row in claims(rows, room):
         holds = Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold")
         again = code(f"composcope {room}")
         lines.append([str(row.claim), predicted(row), told(row), holds, again])
-    return table(("claim", "predicted", "measured [95 %]", "holds?", "command"), lines)
+    return Table(("claim", "predicted", "measured [95 %]", "holds?", "command"), lines)
 
 
-def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> str:
+def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """K_max of every run at every tolerance it was judged at."""
     lines: list[list[Cell]] = []
     for side in sides:
@@ -270,12 +343,12 @@ def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> str:
                         code(command([found])),
                     ]
                 )
-    return table(
+    return Table(
         ("run", "within, image sides", "K_max [95 %]", "drawn of 9 asked [95 %]", "command"), lines
     )
 
 
-def detector(rows: Sequence[Row], sides: Sequence[Side]) -> str:
+def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """The share of failures that the detector's own error may explain, by K."""
     lines: list[list[Cell]] = []
     for side in sides:
@@ -289,4 +362,8 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> str:
                     code(command(own)),
                 ]
             )
-    return table(("run", "share of images, by K", "command"), lines)
+    note = (
+        "Of images that show exactly what is asked, the detector misreads some. This share of an "
+        "evaluation's images may fail for that reason alone, and K_max allows for it."
+    )
+    return Table(("run", "share of images, by K", "command"), lines, note)

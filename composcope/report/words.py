@@ -1,6 +1,5 @@
 """What the rows say, in words: no sentence here knows the result beforehand, and what is not
-measured is said to be not measured.
-"""
+measured is said to be not measured."""
 
 import math
 from collections import Counter
@@ -245,16 +244,13 @@ def looks(rows: Sequence[Row]) -> str:
     ends = "" if found.low is None else f" [{two(found.low)}, {two(found.high)}]"
     return (
         f"{first} Over {len(points)} models and moments of training, the rank correlation of this "
-        "share with "
-        f"how far K_max exceeds training is {two(found.value)}{ends}; the paper calls the two "
-        "strongly "
-        "correlated and prints no number."
+        f"share with how far K_max exceeds training is {two(found.value)}{ends}; the paper calls "
+        "the two strongly correlated and prints no number."
     )
 
 
 def of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
-    """How many of nine objects asked each model draws; those that are not measured are named after
-    it."""
+    """How many of nine objects asked each model draws; then those that are not measured."""
     known, unknown = [], []
     for side, phrase in phrases.items():
         row = one(rows, side, "length/found", K=9)
@@ -472,9 +468,8 @@ def sure(rows: Sequence[Row]) -> str:
     unequal = sum(comparison.terms.startswith("not equal") for comparison in every)
     return (
         f"The paper's findings and ours make {len(every)} comparisons of two runs. Are they seen? "
-        f"{sentence(many)}. "
-        f"{unequal} of them compare runs that differ in more than the finding; the table says in "
-        "what."
+        f"{sentence(many)}. {unequal} of them compare runs that differ in more than the finding; "
+        "the table says in what."
     )
 
 

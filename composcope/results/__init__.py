@@ -1,6 +1,4 @@
-"""What was measured: rows, their coordinates and how sure each is; no other room is needed to read
-them.
-"""
+"""What was measured: rows, their coordinates and how sure each is; read without other rooms."""
 
 from composcope.results.estimate import Estimate, mean, resampled, share, spearman, wilson
 from composcope.results.row import (

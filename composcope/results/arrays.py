@@ -1,6 +1,5 @@
 """Arrays that are kept beside rows: .npz files that say what they were made from, and are not taken
-for another's.
-"""
+for another's."""
 
 import json
 from collections.abc import Mapping
@@ -28,9 +27,7 @@ def write_arrays(
 def read_arrays(
     path: str | Path, made_from: Mapping[str, Any] | None = None
 ) -> dict[str, np.ndarray]:
-    """The arrays of a file; an InputError if they were made from something else than `made_from`
-    says.
-    """
+    """The arrays of a file; an InputError if they were not made from what `made_from` says."""
     origin, arrays = read_origin(path)
     if made_from is not None:
         check_origin(path, origin, json.loads(json.dumps(made_from)))

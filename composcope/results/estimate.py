@@ -17,8 +17,7 @@ ENDS = (0.025, 0.975)
 @dataclass(frozen=True)
 class Estimate:
     """A number, its 95 % interval (None where one sample gives none), and the number of samples
-    behind it.
-    """
+    behind it."""
 
     value: float
     low: float | None = None
@@ -35,8 +34,7 @@ def weights(
     n: int, resamples: int = RESAMPLES, seed: int = 0
 ) -> Float[np.ndarray, "one_and_resamples n"]:
     """Row 0: every sample once; the others: as often as it was drawn with replacement. One sample
-    has no others.
-    """
+    has no others."""
     draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), resamples if n > 1 else 0)
     return np.concatenate([np.ones((1, n)), draws]) / n
 
@@ -49,9 +47,7 @@ def resampled(
 
 
 def estimate(statistics: Float[np.ndarray, " one_and_resamples"], n: int | None = None) -> Estimate:
-    """Of a statistic computed on each row of `resampled`; resamples without a finite value are left
-    out.
-    """
+    """Of a statistic of each row of `resampled`; resamples without a finite value are left out."""
     first, rest = float(statistics[0]), statistics[1:][np.isfinite(statistics[1:])]
     if not len(rest):
         return Estimate(first, n=n)
@@ -86,8 +82,7 @@ def spearman(
     a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"], resamples: int = 10_000, seed: int = 0
 ) -> Estimate:
     """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are
-    left out.
-    """
+    left out."""
     from scipy.stats import (
         rankdata,  # here, because it takes a second to load and few commands need it
     )

@@ -4,8 +4,7 @@
 
 Rows live in JSON-lines files that only ever grow by whole lines; figures, tables and the report are
 functions of rows. Nothing is ever read out of a name: what a coordinate does not say, a row does
-not know.
-"""
+not know."""
 
 import datetime
 import functools
@@ -86,9 +85,7 @@ class Row:
 
     @property
     def key(self) -> tuple:
-        """What makes two rows the same measurement: everything but the numbers, and when they were
-        made.
-        """
+        """What makes two rows the same measurement: all but the numbers and when they were made."""
         return tuple(getattr(self, name) for name in COORDINATES)
 
     @property
@@ -123,9 +120,7 @@ def stamped(row: Row) -> Row:
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of the package's own repository, or its version where it is installed without
-    one.
-    """
+    """The commit of the package's repository, or its version where there is no repository."""
     package = Path(__file__).parents[1]
     if not (package.parent / ".git").exists():
         from importlib.metadata import version
@@ -151,8 +146,7 @@ def read_rows(path: str | Path) -> list[Row]:
 
 def check_out(path: Path) -> None:
     """An InputError, before the work is done, if rows cannot go there; pictures go into a folder of
-    that name.
-    """
+    that name."""
     if not path.suffix or path.is_dir():
         raise InputError(f"--out {path}: rows go into a file, such as {path}/rows.jsonl")
     read_rows(path)
@@ -160,8 +154,7 @@ def check_out(path: Path) -> None:
 
 def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
     """Add rows at the end of a file; a row measured again leaves its place for it, all others stay
-    as they are.
-    """
+    as they are."""
     with alone(path):
         new = {row.key: row for row in rows}
         old = {row.key: row for row in read_rows(path) if row.key not in new}
@@ -181,8 +174,7 @@ def jsonl(rows: Iterable[Row]) -> str:
 
 def gather(folders: Iterable[str | Path]) -> list[Row]:
     """The rows of all .jsonl files below the folders, whatever their names; of rows with one key
-    the last counts.
-    """
+    the last counts."""
     paths = (
         path
         for folder in folders

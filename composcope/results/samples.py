@@ -7,8 +7,7 @@
                             noise level on the way to one of K = 6
                     made_from  JSON: the coordinates of the model's rows
 
-Which model they show is read from `made_from`, never from the file's name or folder.
-"""
+Which model they show is read from `made_from`, never from the file's name or folder."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,8 +28,7 @@ Place = tuple[float, float]  # (u, v) in image sides from the upper left corner
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of the images, one entry an image; `walked` is the one that the frames lead
-    to."""
+    """What is known of the images, an entry an image; `walked` is the one the frames lead to."""
 
     asked: list[list[Place | str]]  # conditions: places, or words such as colours
     met: list[list[bool]]  # for each of them, whether it is there

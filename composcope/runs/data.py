@@ -71,8 +71,7 @@ class Stored:
     """Images in memory, in a new order each time round.
 
     They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any of the
-    layouts of scenes/sources.py, of which the conditions are left alone.
-    """
+    layouts of scenes/sources.py, of which the conditions are left alone."""
 
     def __init__(self, path: Path, side: int, seed: int):
         self.seed = seed

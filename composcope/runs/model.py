@@ -2,8 +2,7 @@
 loading runs no code.
 
 model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    model.pixels: images
-<-> x
-"""
+<-> x"""
 
 import hashlib
 import math
@@ -120,8 +119,7 @@ def smooth_labels(net: UNet, conditioner: SumOfParts | None) -> None:
     likeness.
 
     A cell of the grid holds an object in one image of a hundred; with weights of its own it learns
-    from these alone.
-    """
+    from these alone."""
     likeness = conditioner.likeness() if conditioner else None
     if likeness is None or net.emb_label is None:
         return
@@ -176,8 +174,7 @@ def load(
     """A shipped model by name or a run by its folder; `snapshot` is early, middle or final.
 
     conditioner: of a run that was trained with one from outside: its class, or
-    "package.module:Class", which is imported. Nothing is ever imported because a file names it.
-    """
+    "package.module:Class", which is imported. Nothing is ever imported because a file names it."""
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
     if not path.exists():
@@ -221,8 +218,7 @@ def usable(device: str) -> str:
 
 def own_device() -> str:
     """The GPU of this process among those that torchrun started on its machine; the CPU where there
-    is none.
-    """
+    is none."""
     return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
 
 
@@ -249,9 +245,8 @@ def named_conditioner(given: str | type[SumOfParts] | None, grid_size: int) -> S
 def restored(
     config: Config, tensors: Mapping[str, Tensor], conditioner: str | type[SumOfParts] | None = None
 ) -> Model:
-    full = {
-        name: tensor.float() for name, tensor in tensors.items()
-    }  # shipped models are kept in half precision
+    # Shipped models are kept in half precision.
+    full = {name: tensor.float() for name, tensor in tensors.items()}
     pixels = Pixels(full["pixels.centre"], float(full["pixels.scale"]))
     own = named_conditioner(conditioner, config.architecture.grid_size)
     model = Model(config, pixels, conditioner=own)

@@ -44,9 +44,8 @@ from composcope.tensors import read_tensors, save_tensors
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
 SHEET_SEEDS = range(4)
 
-Sheet = Callable[
-    [np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image
-]  # images, asked places, columns
+# Images, asked places, columns.
+Sheet = Callable[[np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image]
 
 
 def start(
@@ -59,8 +58,7 @@ def start(
     """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes.
 
     `workers` processes render images ahead; None: as many as this process has cores to itself on a
-    machine with GPUs, and none elsewhere, where a thread does it.
-    """
+    machine with GPUs, and none elsewhere, where a thread does it."""
     config = complete(config)
     folder = Path(folder)
     device = usable(device or own_device())
@@ -148,8 +146,7 @@ def own_cores() -> int:
 
 def begin(model: Model, run: str) -> None:
     """Give `model` the weights of another run, fixed frequencies included; what was measured of its
-    data stays.
-    """
+    data stays."""
     own = {
         name
         for name in model.state_dict()
@@ -168,8 +165,7 @@ def begin(model: Model, run: str) -> None:
 def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, float]:
     """The pixel constants and sigma_data: measured when the run begins, read from then on.
 
-    They belong to the configuration beside them; without one they are another command's.
-    """
+    They belong to the configuration beside them; without one they are another command's."""
     path = folder / "pixels.safetensors"
     if not path.exists() or not (folder / "config.json").exists():
         return measured(config, images)
@@ -183,9 +179,7 @@ def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, flo
 
 
 def is_finished(config: Config, folder: Path) -> bool:
-    """Whether the folder holds the model of this configuration; an InputError if it holds another
-    run.
-    """
+    """Whether the folder holds this configuration's model; an InputError if another run's."""
     path = folder / "config.json"
     others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {
         "pixels.safetensors"
@@ -206,9 +200,7 @@ def is_finished(config: Config, folder: Path) -> bool:
 
 
 def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: int = 16) -> Image:
-    """What the model draws with these weights: a row for each K of SHEET_K, always from the same
-    seeds.
-    """
+    """What the model draws with these weights, a row for each K of SHEET_K, from the same seeds."""
     conditioner = model.conditioner
     rows: list[tuple] = [()] * len(SHEET_K) * len(SHEET_SEEDS)
     if conditioner:
@@ -237,8 +229,7 @@ def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: in
 
 def reaverage(run: str | Path, sigma_rel: float) -> Model:
     """The finished model of a run with its weights averaged at another width, from the averages
-    kept on the way.
-    """
+    kept on the way."""
     folder = find(run)
     config, model = Config.load(folder / "config.json"), load(folder)
     kept = []
@@ -258,9 +249,7 @@ def reaverage(run: str | Path, sigma_rel: float) -> Model:
 def ship(
     run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200
 ) -> Path:
-    """Add a run to the shipped models: its weights in half precision, its configuration, a short
-    log.
-    """
+    """Add a run to the shipped models: weights in half precision, configuration, a short log."""
     folder, target = find(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
     log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

@@ -1,6 +1,5 @@
 """Images rendered ahead by worker processes, so that a GPU need not wait for them: the same images
-in any number.
-"""
+in any number."""
 
 import multiprocessing
 import os
@@ -27,9 +26,8 @@ def rendered(config: Config, images: Images, workers: int) -> Iterator[Images]:
     if not workers:
         yield images
         return
-    context = multiprocessing.get_context(
-        "spawn"
-    )  # a forked child would inherit the threads' locks
+    # A forked child would inherit the threads' locks.
+    context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
         workers, context, initializer=begin, initargs=(config, os.getpid())
     ) as pool:

@@ -1,6 +1,4 @@
-"""What is in the picture: scenes from a seed, rendered; what is asked of an image; data sets of
-both.
-"""
+"""What is in the picture: scenes from a seed, rendered; what is asked of an image; data sets."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -2,8 +2,7 @@
 reading needs none.
 
 camera = argmin over positions that look at the origin of sum_objects |project(3d_coords) -
-pixel_coords|^2
-"""
+pixel_coords|^2"""
 
 import math
 from collections.abc import Iterator
@@ -41,8 +40,7 @@ def to_struct(
     scene: Scene, index: int, size: tuple[int, int], split: str = "new"
 ) -> dict[str, Any]:
     """A scene as the official JSON has it; pixel_coords are of an image of its view, of this
-    (width, height).
-    """
+    (width, height)."""
     right, _, ahead = camera_axes(scene.camera)
     behind = np.array([ahead[0], ahead[1], 0.0]) / np.hypot(ahead[0], ahead[1])
     directions = {"right": right, "left": -right, "behind": behind, "front": -behind}
@@ -97,8 +95,7 @@ def load_clevr(path: str | Path, view: str | None = None) -> list[Scene]:
     pixel_coords, taken as those of a 320x240 or of a 480x320 image; if they are missing, or no
     camera reprojects them within 1.5 pixels, it is the base camera. Lamps that are not recorded are
     the base lamps. `view` is what of the frame is to be seen, "full" or "square"; None is the
-    recorded one, and the full frame where none is.
-    """
+    recorded one, and the full frame where none is."""
     scenes = [to_scene(struct, where) for struct, where in structs(path)]
     return scenes if view is None else [replace(scene, view=view) for scene in scenes]
 
@@ -212,8 +209,7 @@ def fitted(
     points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
 ) -> tuple[tuple[float, float, float], float]:
     """Gauss-Newton from the base camera, and a pull towards it as strong as rounding to pixels:
-    (camera, error).
-    """
+    (camera, error)."""
     camera = np.array(CAMERA)
     for _ in range(10):
         off = residuals(camera, points, seen, size)
@@ -239,8 +235,7 @@ def residuals(
     camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
 ) -> np.ndarray:
     """Pixels off, and the depth weighted as a pixel is: a unit of length is about width / 11 pixels
-    at the origin.
-    """
+    at the origin."""
     right, up, depth = camera_axes(tuple(camera)) @ (points - camera).T
     scale = size[0] / 2 / HALF_WIDTH  # pixels are square, so both axes have the same scale
     column, row = size[0] / 2 + scale * right / depth, size[1] / 2 - scale * up / depth

@@ -4,8 +4,7 @@ one part a condition.
 cond(C) = sum_k part(c_k),   cond(C_{-k}) = cond(C) - part(c_k)    (the paper's equation 10)
 
 So leaving a condition out is a subtraction, and any subset can be made again from `cond` itself
-(`split`).
-"""
+(`split`)."""
 
 import importlib
 import math
@@ -45,8 +44,7 @@ def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
     """The conditions a label policy keeps, in their order, chosen by `seed` alone.
 
     "random" keeps 1 to n of n: the paper does not give the range, but calls K = 0 out of
-    distribution (table 2).
-    """
+    distribution (table 2)."""
     if labels not in LABELS:
         raise InputError(
             f"there is no label policy {labels!r}; the policies are {', '.join(LABELS)}"
@@ -87,8 +85,7 @@ class SumOfParts(ABC):
 
     A subclass says what its conditions are called, how one is read from an object, how K different
     ones are chosen, how they are read from a command line, and which vector each of them is. Row i
-    of a batch draws what is random about it from seed + i.
-    """
+    of a batch draws what is random about it from seed + i."""
 
     noun: ClassVar[str]  # one condition, in sentences and figures: "location"
     like: ClassVar[str]  # conditions as on a command line: "0.65,0.65 0.35,0.35"
@@ -130,8 +127,7 @@ class SumOfParts(ABC):
     @abstractmethod
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
         """A scene that has what is asked, one object a condition, and nothing else; `rules` say all
-        but the number.
-        """
+        but the number."""
 
     def condition(self, value: Any, where: str) -> Any:
         """A condition from what someone wrote in a file of metadata, at `where`."""
@@ -177,8 +173,7 @@ class SumOfParts(ABC):
 
     def likeness(self) -> Float[np.ndarray, "features vectors"] | None:
         """A vector for each feature of cond, alike where features mean alike things; None where
-        none are.
-        """
+        none are."""
         return None
 
     def __call__(
@@ -191,8 +186,7 @@ class SumOfParts(ABC):
 
     def left_out(self, condition_set: Sequence, seed: int = 0) -> Float[Tensor, "choices features"]:
         """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
-        were.
-        """
+        were."""
         parts = self.parts(condition_set, seed)
         return torch.from_numpy(np.concatenate([parts.sum(0)[None], parts.sum(0) - parts]))
 
@@ -219,8 +213,7 @@ class Locations(SumOfParts):
 
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
         """The paper's first K places, or those of a random scene of K small objects that obeys the
-        rules.
-        """
+        rules."""
         if way == "paper":
             return PAPER_LOCATIONS[:K]
         # of mixed sizes, twelve hardly ever fit
@@ -295,8 +288,7 @@ class Names(SumOfParts):
 @dataclass(frozen=True)
 class LocationGrid(Locations):
     """Counts of object centres in the cells of a grid over the image, row by row (section E.1); 16
-    in the paper.
-    """
+    in the paper."""
 
     grid_size: int = 16
 
@@ -334,8 +326,7 @@ def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray,
     there is a place.
 
     Products, because a sum of waves of u and of v forgets, of two places, which u belongs to which
-    v.
-    """
+    v."""
     u, v = np.cos(np.pi * where[:, :, None] * np.arange(count)).transpose(1, 0, 2)
     products = (u[:, :, None] * v[:, None, :]).reshape(len(where), count**2)
     return products / np.linalg.norm(products, axis=1, keepdims=True)
@@ -347,8 +338,7 @@ class LocationList(Locations):
 
     The paper does not say which slots it fills: `scattered` puts each location in a random slot, so
     that training sees them all, `packed` fills them from the first on. A network may have a map of
-    its own for each slot, or one that all slots share (`shared`): what was a list is then a set.
-    """
+    its own for each slot, or one that all slots share (`shared`): what was a list is then a set."""
 
     slots: int = len(PAPER_LOCATIONS)
     order: Literal["scattered", "packed"] = "scattered"
@@ -387,8 +377,7 @@ class LocationList(Locations):
 
     def place(self, entry: Float[Tensor, "*batch waves"]) -> Float[Tensor, "*batch 2"]:
         """The (u, v) whose waves an entry holds, read from the slowest ones; (0.5, 0.5) of an empty
-        slot.
-        """
+        slot."""
         present = entry[..., 0].clamp(min=1e-12)
         slow = torch.stack([entry[..., self.count], entry[..., 1]], -1) / present[..., None]
         return slow.clamp(-1, 1).arccos() / math.pi
@@ -429,8 +418,7 @@ class Vocabulary(Names):
     """Which words of a list belong to an image: classes, attributes, tags of one's own pictures.
 
     A word that an image has twice counts twice. No scene can be made from words, and no object of a
-    scene is read as one: such models are drawn with and audited, not counted.
-    """
+    scene is read as one: such models are drawn with and audited, not counted."""
 
     noun = "word"
     names: tuple[str, ...]
@@ -475,8 +463,7 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
 def outside(name: str) -> None:
     """Add a conditioner from outside, "package.module:Class", to CONDITIONERS under this name.
 
-    It is imported because a user has named it: never call this with what a file says.
-    """
+    It is imported because a user has named it: never call this with what a file says."""
     module, _, attribute = name.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # where a user's own module is, as with `python -m`

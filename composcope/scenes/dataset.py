@@ -1,8 +1,7 @@
 """Images and what is asked of them, without end: (seed, index) -> image in [-1, 1], condition set.
 
 Stream draws and renders scenes as they are needed; Folder reads images from disk. Both answer
-`batch(start, count)`, a pure function, so that training stops and goes on at any index.
-"""
+`batch(start, count)`, a pure function, so that training stops and goes on at any index."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,8 +66,7 @@ class Folder:
     """Images on disk, gone through again and again, each time in an order drawn from (seed, round).
 
     The layouts that `path` may have are those of sources.py. With the view `square`, images are cut
-    to their centre square, and those are left out that have a place beyond it.
-    """
+    to their centre square, and those are left out that have a place beyond it."""
 
     path: str | Path
     size: int | tuple[int, int]

@@ -1,8 +1,7 @@
 """Scenes as files: PNGs with the official JSON, WebDataset shards, or Parquet shards.
 
 file k is a function of (job, k), and appears whole or not at all: so a job that was stopped makes
-what is missing
-"""
+what is missing"""
 
 import io
 import json
@@ -69,9 +68,8 @@ Tick = Callable[[int], None]  # told how many more images are there
 def export(job: Job, out: str | Path) -> None:
     """Make the files of a job in the folder `out`, but for those that are there."""
     out, most = Path(out), job.rules.objects[1]
-    sample(
-        job.seed, 0, replace(job.rules, objects=(most, most))
-    )  # impossible rules are said before a file is made
+    # Impossible rules are said before a file is made.
+    sample(job.seed, 0, replace(job.rules, objects=(most, most)))
     with locked(out), progress.bar() as bar:
         clear(out)  # also of job.json itself, which a killed process may not have finished
         claim(job, out)
@@ -184,8 +182,7 @@ def write_shards(
 
 def write_tar(of: Iterator[Example], file: Path) -> None:
     """WebDataset: files that share a key are one example. Nothing in the bytes tells when or by
-    whom they were made.
-    """
+    whom they were made."""
     with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as tar:
         for example in of:
             for suffix, content in (
@@ -199,8 +196,7 @@ def write_tar(of: Iterator[Example], file: Path) -> None:
 
 def write_parquet(of: Iterator[Example], file: Path) -> None:
     """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene`
-    (the JSON).
-    """
+    (the JSON)."""
     pyarrow = parquet()
     first = next(of)
     schema = pyarrow.Table.from_pylist([row(first)]).schema

@@ -7,8 +7,7 @@ radius and set on the ground. Its distance function is the one of a flat core wi
     d(p) = |max(|p| - flat, 0)| - rim    (for cubes with the norm of fourth powers, which cuts less off the corners)
 
 A packed object is a row of float64: shape (index in SHAPES), radius, x, y, cosine and sine of the
-rotation (the recorded number taken as radians), metal (0 or 1), r, g, b (linear).
-"""
+rotation (the recorded number taken as radians), metal (0 or 1), r, g, b (linear)."""
 
 import math
 
@@ -55,8 +54,7 @@ def distance(shape, x, y, z):
 @compiled
 def enter(shape, ox, oy, oz, dx, dy, dz):
     """Where the ray o + t d enters and leaves the unit shape with sharp edges (not the sphere):
-    (near, far).
-    """
+    (near, far)."""
     near, far = (-1 - oz) / dz, (1 - oz) / dz
     near, far = min(near, far), max(near, far)
     if shape == CUBE:
@@ -72,8 +70,7 @@ def enter(shape, ox, oy, oz, dx, dy, dz):
 @compiled
 def hit_unit(shape, sharp, ox, oy, oz, dx, dy, dz):
     """The first t > 0 at which o + t d meets the unit shape (`sharp`: without its rims) from
-    outside, or FAR.
-    """
+    outside, or FAR."""
     if shape == SPHERE:
         a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
         delta = b * b - a * (ox * ox + oy * oy + oz * oz - 1)
@@ -130,8 +127,7 @@ def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
 
     Distance along a ray is convex for a convex shape, so a golden-section search finds its least
     value. A ray that passes within less than `margin` of neither silhouette, and every ray if
-    `rough`, is judged by a sphere alone.
-    """
+    `rough`, is judged by a sphere alone."""
     cx, cy, cz = row[2] - ox, row[3] - oy, row[1] - oz
     gap = math.sqrt((t * dx - cx) ** 2 + (t * dy - cy) ** 2 + (t * dz - cz) ** 2)
     bound = BOUND[int(row[0])] * row[1]
@@ -161,8 +157,7 @@ def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
 @compiled
 def axes(camera, half_width):
     """Rows: right, up, forward of the camera, the first two scaled to half of a view of this half
-    width.
-    """
+    width."""
     x, y, z = camera
     flat, length = math.sqrt(x * x + y * y), math.sqrt(x * x + y * y + z * z)
     right = (-y / flat, x / flat, 0.0)
@@ -177,8 +172,7 @@ def axes(camera, half_width):
 @compiled
 def ray(frame, a, b):
     """The direction in which the point (a, b) in [-1, 1]^2 of the view is seen: forward + a right +
-    b up.
-    """
+    b up."""
     dx = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0]
     dy = frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
     dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
@@ -188,8 +182,7 @@ def ray(frame, a, b):
 @compiled
 def on_view(frame, x, y, z, depth):
     """(a, b) of a point relative to the camera, `ray` inverted: its axes are as long as half the
-    view.
-    """
+    view."""
     wide = frame[0, 0] ** 2 + frame[0, 1] ** 2 + frame[0, 2] ** 2
     high = frame[1, 0] ** 2 + frame[1, 1] ** 2 + frame[1, 2] ** 2
     a = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / (depth * wide)
@@ -200,8 +193,7 @@ def on_view(frame, x, y, z, depth):
 @compiled
 def widen(box, frame, x, y, z, width, height):
     """Make a box (first and last column and row, half open) hold a point's pixel; points behind the
-    camera: all.
-    """
+    camera: all."""
     depth = frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z
     if depth < 0.1:
         box[0], box[1], box[2], box[3] = 0, width, 0, height
@@ -217,8 +209,7 @@ def widen(box, frame, x, y, z, width, height):
 @compiled
 def corner(row, camera, k):
     """Corner k of 8 of a box around an object, relative to the camera; a round shape's box faces
-    the camera.
-    """
+    the camera."""
     c, s = (row[4], row[5]) if row[0] == CUBE else (camera[1], -camera[0])
     scale = row[1] / math.sqrt(c * c + s * s)
     a = (2 * (k & 1) - 1) * scale
@@ -229,9 +220,7 @@ def corner(row, camera, k):
 
 @compiled
 def boxes(objects, camera, frame, width, height):
-    """Per object the pixels it may touch: the screen box of the corners of its own box in the
-    world.
-    """
+    """Per object the pixels it may touch: the screen box of the corners of its box."""
     out = np.empty((len(objects), 4), np.int64)
     for i in range(len(objects)):
         box = out[i]
@@ -260,8 +249,7 @@ def visible(objects, i, box, camera, frame, width, height, enough):
     than `enough`.
 
     The shapes are taken without their rounded rims, as the counts recorded with the reference
-    renders are.
-    """
+    renders are."""
     left, right, top, bottom = box[i]
     shown, middle = 0, (top + bottom) // 2
     for k in range(2 * (bottom - top)):

@@ -4,8 +4,7 @@
     b) in [-1, 1]^2 of the view
 
 Images are independent and each is computed in one fixed order, so bytes do not depend on the batch
-or on the threads.
-"""
+or on the threads."""
 
 import math
 from collections.abc import Sequence
@@ -53,8 +52,7 @@ def pack(
     scenes: Sequence[Scene],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rows of all objects one after the other, where each scene's begin, cameras [n, 3], half
-    widths, lamps [n, 3, 3].
-    """
+    widths, lamps [n, 3, 3]."""
     rows, starts = [], [0]
     for scene in scenes:
         for o in scene.objects:
@@ -93,8 +91,7 @@ def render(
     scenes: Sequence[Scene], size: int | tuple[int, int] = 128
 ) -> UInt8[np.ndarray, "n h w 3"]:
     """Images of the scenes; `size` is the side of a square or (width, height), which the view is
-    squeezed to.
-    """
+    squeezed to."""
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
     width, height = shape_of(size)
@@ -119,8 +116,7 @@ def layers(
     scenes: Sequence[Scene], size: int | tuple[int, int] = 128
 ) -> tuple[Int[np.ndarray, "n h w"], Float[np.ndarray, "n h w"]]:
     """Which object each pixel's centre shows (-1 for the ground), and its depth along the viewing
-    direction.
-    """
+    direction."""
     width, height = shape_of(size)
     index, depth = (
         np.empty((len(scenes), height, width), np.int64),
@@ -154,8 +150,7 @@ def encode(value):
 @compiled
 def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
     """Per object and lamp the pixels of ground its shadow may touch, penumbra and a pixel's width
-    included.
-    """
+    included."""
     out = np.empty((len(objects), LIGHTS, 4), np.int64)
     for i in range(len(objects)):
         row = objects[i]
@@ -180,8 +175,7 @@ def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
 @compiled
 def bare_row(lights, camera, frame, row, height, points, out):
     """The bare ground in a row of pixels: where its centres look into points [2, w], radiance into
-    out [3, w].
-    """
+    out [3, w]."""
     width, v = points.shape[1], 1 - (2 * row + 1) / height
     for col in range(width):
         u = (2 * col + 1) / width - 1
@@ -195,8 +189,7 @@ def bare_row(lights, camera, frame, row, height, points, out):
 @compiled
 def darken(objects, lights, shadows, row, col, pixel, x, y):
     """What the objects take from the ground at (x, y) by their shadows, less what they throw back
-    on it: r, g, b.
-    """
+    on it: r, g, b."""
     r = g = b = 0.0
     for k in range(LIGHTS):
         hidden, power = 0.0, 0.0
@@ -235,8 +228,7 @@ def image(objects, camera, half_width, lamps, across, down, out):
     see which one.
 
     Their hits are shaded once for each 2x2 of them that shows the same object, metal (whose
-    highlights are small) each.
-    """
+    highlights are small) each."""
     height, width = out.shape[:2]
     frame, lights = axes(camera, half_width), lights_of(lamps)
     ox, oy, oz = camera

@@ -41,8 +41,7 @@ FITS, CROWDED, NO_GROUND = 0, 1, 2  # what became of a scene
 @dataclass(frozen=True)
 class Rules:
     """What scenes may look like; the defaults are the official generator's, but for the number of
-    objects.
-    """
+    objects."""
 
     objects: tuple[int, int] = (1, 3)  # fewest and most, each number as likely
     shapes: tuple[str, ...] = SHAPES
@@ -86,8 +85,7 @@ class Rules:
 class Drawn:
     """Scenes as arrays. `rows` are the renderer's (see geometry); `looks` are shape, size, material
     and colour, as indices in their tables, and the rotation; `rig` is the camera and the key, fill
-    and back lamp.
-    """
+    and back lamp."""
 
     counts: np.ndarray  # int64 [scene]
     rows: np.ndarray  # float64 [scene, most, 10]
@@ -124,8 +122,7 @@ def sample(seed: int, index: int, rules: Rules, places: Places | None = None) ->
 
     Given places are exempt from the margins and from `spread`. Sizes and shapes are drawn until all
     else is met; where that never happens, until no two objects overlap; where even that is
-    impossible, InputError.
-    """
+    impossible, InputError."""
     return draw(seed, index, 1, rules, places).scene(0)
 
 
@@ -237,8 +234,7 @@ def fill(seed, start, numbers, bounds, view, choice, places, counts, rows, looks
 @compiled
 def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, camera):
     """One attempt at the objects of a scene: the next random number, what became of it, and at
-    which object.
-    """
+    which object."""
     shapes, sizes, materials, colors = choice
     spread, min_distance, margin = limits
     half_width, _, _, bounded = view
@@ -292,8 +288,7 @@ def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, c
 @compiled
 def free(rows, x, y, radius, ahead, min_distance, margin):
     """Whether an object may stand at (x, y). As in the official generator a new cube counts with
-    its uncut size.
-    """
+    its uncut size."""
     flat = math.sqrt(ahead[0] ** 2 + ahead[1] ** 2)
     for i in range(len(rows)):
         dx, dy = x - rows[i, 2], y - rows[i, 3]
@@ -323,8 +318,7 @@ def hidden(rows, camera, view, min_pixels):
 @compiled
 def ground(place, height, camera, frame):
     """`project` inverted: the (x, y) of the point at this height that appears at (u, v); infinite
-    above the horizon.
-    """
+    above the horizon."""
     a, b = 2 * place[0] - 1, 1 - 2 * place[1]
     dx, dy, dz = ray(frame, a, b)
     if dz >= 0:

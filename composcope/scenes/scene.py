@@ -2,8 +2,7 @@
 where they appear.
 
 (u, v) = pinhole(centre), fractions of the view's width and height, so a location does not depend on
-the image's size
-"""
+the image's size"""
 
 import math
 from dataclasses import dataclass
@@ -44,8 +43,7 @@ VIEWS = {"full": HALF_WIDTH, "square": HALF_HEIGHT}
 @dataclass(frozen=True)
 class Object:
     """One object resting on the ground at (x, y); `rotation` is the recorded number (degrees, used
-    as radians).
-    """
+    as radians)."""
 
     shape: str
     size: str
@@ -57,17 +55,14 @@ class Object:
 
     @property
     def radius(self) -> float:
-        """Half the height, which is also the height of the centre; a cube's half side is size /
-        sqrt(2).
-        """
+        """Half the height: the height of the centre; a cube's half side is size / sqrt(2)."""
         return SIZES[self.size] / math.sqrt(2) if self.shape == "cube" else SIZES[self.size]
 
 
 @dataclass(frozen=True)
 class Scene:
     """Objects, the camera position (it looks at the origin, +z up), the lamp positions, and the
-    view shown of it.
-    """
+    view shown of it."""
 
     objects: tuple[Object, ...] = ()
     camera: tuple[float, float, float] = CAMERA
@@ -90,8 +85,7 @@ class Scene:
 @dataclass(frozen=True)
 class Seen:
     """What a picture is known to show, from wherever it was taken: objects and the (u, v) of their
-    centres.
-    """
+    centres."""
 
     objects: tuple[Object, ...]
     places: tuple[tuple[float, float], ...]
@@ -108,8 +102,6 @@ def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
 def project(
     camera: tuple[float, float, float], point: tuple[float, float, float], view: str = "full"
 ) -> tuple[float, float, float]:
-    """(u, v, depth) of a point: fractions of the view, and the distance along the viewing
-    direction.
-    """
+    """(u, v, depth) of a point: fractions of the view, and the distance along its direction."""
     right, up, depth = (camera_axes(camera) @ np.subtract(point, camera)).tolist()
     return 0.5 + right / depth / VIEWS[view] / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth

@@ -7,8 +7,7 @@ normal n then shows
     L = a / pi * sum over lamps of E (n . l) seen + a * bounce
 
 The constants above the line are facts of the CLEVR scene file; the ones below were fitted to
-Blender's renders of it.
-"""
+Blender's renders of it."""
 
 import math
 
@@ -68,8 +67,7 @@ VEIL = 0.002  # ... and everywhere
 @compiled
 def lights_of(lamps):
     """Rows for Key, Fill, Back, sun: position (or direction), axis, power / pi^2 (or / pi), radius
-    of the disc.
-    """
+    of the disc."""
     out = np.empty((LIGHTS, 8))
     for k in range(3):
         length = math.sqrt(lamps[k, 0] ** 2 + lamps[k, 1] ** 2 + lamps[k, 2] ** 2)
@@ -83,8 +81,7 @@ def lights_of(lamps):
 @compiled
 def beam(light, far, x, y, z):
     """Light at a point: direction to the lamp, irradiance / pi on a surface facing it, its angular
-    radius, distance.
-    """
+    radius, distance."""
     if far:
         return light[0], light[1], light[2], light[6], light[7], FAR
     wx, wy, wz = light[0] - x, light[1] - y, light[2] - z
@@ -103,8 +100,7 @@ def beam(light, far, x, y, z):
 @compiled
 def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
     """The share of a lamp's disc along d that the object hides from a point, softened by `blur` (a
-    pixel's width).
-    """
+    pixel's width)."""
     ahead = (row[2] - x) * dx + (row[3] - y) * dy + (row[1] - z) * dz
     if ahead <= -BOUND[int(row[0])] * row[1] or ahead - row[1] > reach:
         return 0.0
@@ -120,8 +116,7 @@ def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
 @compiled
 def lit(objects, skip, lights, rough, x, y, z, nx, ny, nz):
     """Irradiance / pi at a point with normal n, behind whatever objects (all but `skip`) are in the
-    way: r, g, b.
-    """
+    way: r, g, b."""
     r = g = b = 0.0
     for k in range(LIGHTS):
         dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, z)
@@ -151,8 +146,7 @@ def backdrop(x, y):
 @compiled
 def bleed(row, x, y):
     """The object as a sphere that shines on the ground: how much of its colour it adds, cos /
-    distance^2, cut off.
-    """
+    distance^2, cut off."""
     d2 = ((row[2] - x) ** 2 + (row[3] - y) ** 2) / (row[1] * row[1]) + 1
     if d2 > BLEED_REACH**2:
         return 0.0
@@ -162,8 +156,7 @@ def bleed(row, x, y):
 @compiled
 def ground(lights, x, y, out):
     """Radiance of bare ground at the points (x[i], y[i]), into out [3, n]: plain loops that become
-    vector code.
-    """
+    vector code."""
     for i in range(len(x)):
         out[0, i] = out[1, i] = out[2, i] = backdrop(x[i], y[i])
     for k in range(LIGHTS):
@@ -179,8 +172,7 @@ def ground(lights, x, y, out):
 @compiled
 def glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, alpha2):
     """Lamps and sun in a GGX gloss of this alpha squared, v pointing to the viewer: r, g, b (no
-    Fresnel).
-    """
+    Fresnel)."""
     r = g = b = 0.0
     nv = max(nx * vx + ny * vy + nz * vz, 0.05)
     for k in range(LIGHTS):
@@ -216,8 +208,7 @@ def rubber(objects, i, lights, rough, x, y, z, nx, ny, nz, vx, vy, vz):
 @compiled
 def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
     """Radiance that reaches a point along a mirrored ray: another object, the ground, the backdrop
-    or the black sky.
-    """
+    or the black sky."""
     best, who = FAR, -1
     for i in range(len(objects)):
         row = objects[i]
@@ -257,8 +248,7 @@ def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
 @compiled
 def bend(row, nx, ny, nz):
     """How fast the object's normal turns along its surface, where it is n: an inverse radius of
-    curvature.
-    """
+    curvature."""
     if row[0] == SPHERE:
         return 1 / row[1]
     side = (
@@ -277,8 +267,7 @@ def metal(objects, i, lights, stray, blur, x, y, z, nx, ny, nz, vx, vy, vz):
 
     The rough one looks along one ray of its lobe, the `stray`-th of four, so that a pixel's samples
     together cover it. `blur` is a sample's width, over which a curved mirror turns: it widens the
-    sharp highlight.
-    """
+    sharp highlight."""
     row = objects[i]
     nv = nx * vx + ny * vy + nz * vz
     rx, ry, rz = 2 * nv * nx - vx, 2 * nv * ny - vy, 2 * nv * nz - vz

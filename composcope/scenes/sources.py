@@ -6,8 +6,7 @@
     DIR/*.parquet           those of `--format parquet`; held in memory
     DIR/CLEVR_scenes.json   or DIR/scenes/*.json, with the pictures in DIR/images or images/SPLIT
 
-A picture stays on disk until it is read.
-"""
+A picture stays on disk until it is read."""
 
 import csv
 import tarfile
@@ -66,8 +65,7 @@ Picture = Path | Slice | Cell
 class Item:
     """A picture, what it shows, and how to speak of it in an error.
 
-    `shows` is a scene, or the fields of metadata.
-    """
+    `shows` is a scene, or the fields of metadata."""
 
     picture: Picture
     shows: Scene | Seen | dict[str, Any]
@@ -130,8 +128,7 @@ def conditions(fields: dict[str, Any], field: str | None, where: str) -> list:
     """The conditions in one field of metadata; which one need not be said if there is no other.
 
     A list is itself, also when it is written as JSON in a text. Any other text is one condition, or
-    several with commas or semicolons between them. Nothing is no condition.
-    """
+    several with commas or semicolons between them. Nothing is no condition."""
     names = ", ".join(fields) or "(none)"
     if field is None and len(fields) != 1:
         raise InputError(f"{where}: say with --field which field has the conditions: {names}")
@@ -229,8 +226,7 @@ def of_parquet(path: Path, view: str) -> Iterator[Item]:
 def scene_item(picture: Picture, struct: dict, where: str, view: str) -> Item:
     """A scene's picture, and where on the view of it the objects are.
 
-    Where pixel_coords are recorded, places are these as fractions of the picture.
-    """
+    Where pixel_coords are recorded, places are these as fractions of the picture."""
     scene = to_scene(struct | {"camera_location": struct.get("camera_location", CAMERA)}, where)
     coords = pixel_coords(struct["objects"], where)
     if coords is None:

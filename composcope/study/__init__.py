@@ -1,3 +1,2 @@
 """The study: which runs and measurements the paper's tables and figures need, and a scheduler that
-does each once.
-"""
+does each once."""

@@ -4,8 +4,7 @@ counted too.
     minutes = passes * operations of one pass / (60 * operations a second)
 
 A pass is one evaluation of the network on one image, or on one patch of a local one; training takes
-three of each view (one forward, two backward).
-"""
+three of each view (one forward, two backward)."""
 
 from functools import lru_cache
 

@@ -4,8 +4,7 @@
     (Figures 5, 11)
 
 The middle and early snapshots of the main runs are evaluated and measured too: they are the dots of
-the scatter.
-"""
+the scatter."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from composcope.study import cost
 from composcope.study.schedule import Node, Study
 from composcope.study.table import STEPS, TOLERANCE, Intervention, Run, chosen
 
-SMOKE = {"locality": ("--num", "2"), "features": ("--num", "20")}
+SMOKE = {"locality": ("--num", "2", "--noise-levels", "3"), "features": ("--num", "4")}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ by SLURM.
 A node is a `composcope` command; it is done when its marker exists, which is written after the
 command ended well. Stopped at any moment, the same call goes on: done nodes are skipped and the
 commands themselves resume. Commands that run here end with the process that started them; those of
-SLURM (study/slurm.py) go on without it.
-"""
+SLURM (study/slurm.py) go on without it."""
 
 import json
 import os
@@ -31,8 +30,7 @@ from composcope.progress import live
 @dataclass(frozen=True)
 class Node:
     """One command of the study. `minutes` is what it is expected to take on one core (or one GPU
-    for large presets).
-    """
+    for large presets)."""
 
     name: str
     command: tuple[str, ...]
@@ -108,8 +106,7 @@ def driver(folder: Path) -> Iterator[IO]:
     """The lock of the one process that drives the study of a folder; the processes it starts hold
     it too.
 
-    Whoever comes after a driver that was killed waits until what it had started has ended.
-    """
+    Whoever comes after a driver that was killed waits until what it had started has ended."""
     path = folder / ".lock"
     with folder_for(folder), held(path, wait=False) as free:
         if free is None and driver_lives(path):
@@ -144,8 +141,7 @@ def driver_lives(path: Path) -> bool:
 
 class Study:
     """The nodes, the folder they leave their marks in, and what is known of each: waiting, running,
-    done, failed.
-    """
+    done, failed."""
 
     def __init__(self, nodes: Sequence[Node], folder: str | Path) -> None:
         self.nodes = {node.name: node for node in nodes}
@@ -165,9 +161,7 @@ class Study:
         return self.folder / "logs" / f"{name}.log"
 
     def done(self, name: str) -> Done | None:
-        """What was noted when this very command was done; of another command under its name,
-        nothing.
-        """
+        """What was noted when this very command was done; nothing of another under its name."""
         marker = self.marker(name)
         noted = read_json(marker, Done) if marker.exists() else None
         return noted if noted and noted.command == self.nodes[name].command else None
@@ -200,8 +194,7 @@ class Study:
 
     def minutes_left(self, jobs: int) -> float:
         """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait
-        for each other.
-        """
+        for each other."""
         left = {name: self.minutes_of(name) for name in self.nodes}
 
         def chain(name: str) -> float:
@@ -225,8 +218,7 @@ class Study:
         self, start: Callable[..., Job] = start_local, jobs: int = 2, pause: float = 0.5
     ) -> list[str]:
         """Do everything that is left; returns the names of the nodes that failed (or wait for one
-        that did).
-        """
+        that did)."""
         with driver(self.folder) as lock:
             try:
                 with live(self.table(jobs)) as shown:

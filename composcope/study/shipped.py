@@ -1,7 +1,6 @@
 """What comes with the package, and what was measured of it and here: tables to print or to analyse.
 
-models(): a line a shipped model          rows(run="exp1", K=6): measurements, one flat dict each
-"""
+models(): a line a shipped model          rows(run="exp1", K=6): measurements, one flat dict each"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +21,7 @@ def rows(folders: Folders = (SHIPPED, HERE), **coordinates: Any) -> list[dict[st
 
     folders      in which rows are looked for; else those that ship and those in ./results
     coordinates  that the rows must have, such as run="exp1", K=6; a list of values means any of
-    them
-    """
+    them"""
     return [row.flat() for row in where(gather(folders), **coordinates)]
 
 

@@ -6,8 +6,7 @@ stay and watch.
 SLURM is asked which jobs there are, by their names: so the command may be stopped and started again
 at any moment, and finds its jobs. A job writes the marker of its node when the command has ended
 well. Before its time is up, or when it is preempted, the command saves a checkpoint; the job is
-queued again and goes on from there.
-"""
+queued again and goes on from there."""
 
 import getpass
 import hashlib
@@ -22,6 +21,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import tyro
 
 from composcope.errors import InputError, Stopped
 from composcope.files import read_json, write_text
@@ -29,24 +31,24 @@ from composcope.progress import live
 from composcope.study.schedule import Done, Node, Study
 
 NOTICE = 120  # seconds before the end of its time in which a job saves what it has
-PATIENCE = (
-    5  # looks after which an ended job without a marker has failed: a shared disk may be late
-)
+# Looks after which an ended job without a marker has failed: a shared disk may be late.
+PATIENCE = 5
+Word: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="STR")]
 
 
 @dataclass(frozen=True)
 class Slurm:
     """What a job asks of SLURM. Trainings get all of it; measurements, one node and one GPU."""
 
-    partition: str | None = None
+    partition: Word = None
     """of the cluster; its default if not given"""
-    account: str | None = None
+    account: Word = None
     """that is charged for the jobs"""
     time: str = "24:00:00"
     """of one job; a training that needs longer is queued again and goes on"""
     cpus: int = 8
     """cores for each GPU of a job, or for each job without one"""
-    memory: str | None = None
+    memory: Word = None
     """of a node, such as 64G; the partition's default if not given"""
     gpus: int = 1
     """of each node; 0: compute on cores"""
@@ -136,8 +138,7 @@ def launch(order: Order) -> list[str]:
 
 def work(path: Path) -> int:
     """Do what an Order says; its exit code. Signals are handed on, and the notice of the end of
-    time queues it again.
-    """
+    time queues it again."""
     notices: list[int] = []
     process: subprocess.Popen | None = None
 
@@ -225,8 +226,7 @@ def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
 
 def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
     """Jobs for all nodes that are neither done nor queued; the numbers of all that are queued now,
-    by node.
-    """
+    by node."""
     queued = queue()
     numbers: dict[str, str] = {}
     for node in study.nodes.values():  # a plan names what is needed before what needs it
@@ -242,8 +242,7 @@ def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
 
 def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
     """Queue everything that is left and watch it; the names of the nodes that failed. May be left
-    at any moment.
-    """
+    at any moment."""
     waiting = set(submit_all(study, slurm))
     looks = dict.fromkeys(waiting, 0)
     at_once = len(study.nodes)

@@ -6,8 +6,7 @@ comparisons it makes.
     effect   = a finding as a comparison: a measurement of one run is larger than of another
 
 Plan, report, README and docs read this table. A row is found by its coordinates; names are only
-ever compared whole.
-"""
+ever compared whole."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -126,8 +125,7 @@ def paper_key(config: Config) -> tuple[Kind, int] | None:
     """Where a model stands in the paper's tables: scenes from one object on, and patches smaller
     than the image.
 
-    Of patches as wide as the image section E.3 gives no number.
-    """
+    Of patches as wide as the image section E.3 gives no number."""
     wide = config.net == "local" and covers(config)
     if config.objects[0] != 1 or wide:
         return None
@@ -187,9 +185,8 @@ class Run:
     interventions: tuple[Intervention, ...] = ()
     num: int = IMAGES_EACH
     optional: bool = False  # trained when all others are
-    by_preset: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # more changes, at one preset's scale
+    # More changes, at one preset's scale.
+    by_preset: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def config(self, preset: str = "laptop") -> Config:
         return configure(
@@ -293,8 +290,7 @@ def trained_on(config: Config) -> str:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Rows by what they measure; where several rows have it, such as one a pixel, their mean is
-    taken."""
+    """Rows by what they measure; of several, such as one a pixel, the mean is taken."""
 
     words: str
     what: str
@@ -431,9 +427,8 @@ class Comparison:
     effect: Effect
     above: Row | None
     below: Row | None
-    agrees: Literal[
-        "apart", "overlap", "no", "not measured"
-    ]  # apart: larger, and the intervals do not touch
+    # Apart: larger, and the intervals do not touch.
+    agrees: Literal["apart", "overlap", "no", "not measured"]
     terms: str
 
 

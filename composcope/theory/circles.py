@@ -4,8 +4,7 @@ never trained on.
     concepts (blue?, small?): trained on 00, 01, 10; asked for 11     condition: diameter, R, G, B
 
 Read out exactly, not by a trained classifier: the area and the mean colour of what stands out from
-the background.
-"""
+the background."""
 
 import tempfile
 from collections.abc import Sequence
@@ -80,8 +79,7 @@ class Circles:
         alone.
 
         Of the trained combinations: red big against blue big, and against red small. It is what a_k
-        is to SIM.
-        """
+        is to SIM."""
         other = {"colour": (1, 0), "size": (0, 1)}[concept]
         one, two = self.draw(self.cond(torch.tensor([(0, 0), other])), torch.full((2, 2), 0.5))
         return (one - two).square().mean().item()
@@ -218,8 +216,7 @@ def circle_claims(rows: Sequence[Row]) -> list[Row]:
     falls.
 
     The order is judged where both concepts are seen in training (their mean over the three trained
-    combinations), the fall on the combination that is not.
-    """
+    combinations), the fall on the combination that is not."""
     accuracy = where(rows, what="circles/accuracy")
     contrasts = sorted({row.contrast for row in accuracy if row.contrast is not None})
     seeds = sorted({row.seed for row in accuracy if row.seed is not None})

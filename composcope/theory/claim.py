@@ -3,8 +3,7 @@
     claim | predicted | measured | holds
     holds: measured =, <= or >= predicted, within a tolerance set beforehand
 
-A toy measures claims that belong together and keeps the curves its figure is drawn from.
-"""
+A toy measures claims that belong together and keeps the curves its figure is drawn from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -136,9 +136,8 @@ def relaxation() -> Toy:
         ratios += [(value + 3 * error) / bound(of, K) for K, (value, error) in values.items()]
         curve.append((*values[J], bound(of, J)))
     against_epsilon, against_noise = curve[: len(epsilons)], curve[len(epsilons) :]
-    slope = math.log10(
-        against_epsilon[2][0] / against_epsilon[0][0]
-    )  # epsilon grows tenfold between them
+    # Epsilon grows tenfold between them.
+    slope = math.log10(against_epsilon[2][0] / against_epsilon[0][0])
     far = math.log10(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)) / 2
     ours, theirs = [
         [bound(errors(Coupled(0.3), s, swap), J) for s in sigmas] for swap in (False, True)
@@ -350,8 +349,7 @@ def projective() -> Toy:
 
     Backgrounds: nothing at all; Bayes (one object anywhere); clutter (every object or not,
     independently); a crowd (1 to 5 objects, so that one object's presence says something about the
-    others).
-    """
+    others)."""
     asked, width = [0, 2, 4, 6], 0.1
 
     def show(sets: Iterable[Iterable[int]]) -> Mixture:

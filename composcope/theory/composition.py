@@ -6,8 +6,7 @@ paper.
 
 Lemma 1 says the second is exactly the score of the first. Its proof silently uses that p(. |
 nothing) factorises over M_b, M_1, M_2, ..; Definition 2 does not ask for that: `Composition` allows
-any p(. | nothing), and the lemma can fail.
-"""
+any p(. | nothing), and the lemma can fail."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -190,8 +189,7 @@ def objects(side: int, width: float = 0.1) -> Composition:
 def random_composition(
     seed: int, factorised: bool = True, pixels: int = 7, count: int = 3
 ) -> Composition:
-    """Random blocks, mixtures and background; `factorised` is the condition Lemma 1 silently
-    uses."""
+    """Random blocks, mixtures and background; `factorised` is what Lemma 1 silently uses."""
     generator = torch.Generator().manual_seed(seed)
     free = torch.randint(-1, count, (pixels - count,), generator=generator)  # -1: background
     block_of = torch.cat([torch.arange(count), free])[

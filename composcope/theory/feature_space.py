@@ -8,8 +8,7 @@ maps A.
                                                                           sampling, section D
 
 Noise is added in pixels. (A # p)^t = A # (p^t) only for orthogonal A, and the distance between the
-two does not decrease with noise as Claim 2 says: it is 0 at t = 0.
-"""
+two does not decrease with noise as Claim 2 says: it is 0 at t = 0."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -117,8 +116,7 @@ def sample_through_features(
     the F-LCS.
 
     `fixed` takes A itself at every noise level, which section D says is wrong unless A is
-    orthogonal.
-    """
+    orthogonal."""
     law = p.given(J)
     mu, _ = one_gaussian(law)
     score = ScoreDenoiser(lambda z, sigma, _: local_score(p.features, z, sigma, J))

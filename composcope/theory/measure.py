@@ -1,5 +1,4 @@
-"""The measurements of this room: every claim of the theory, and of Structured Identity Mapping, as
-rows."""
+"""The measurements of this room: every claim of the theory, and of SIM, as rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,7 @@ exactly.
     p^sigma = p * N(0, sigma^2 I):  cov_k becomes cov_k + sigma^2 I
 
 Covariances are kept by their eigenvectors, so every row of a batch may have a noise level of its
-own.
-"""
+own."""
 
 import math
 from collections.abc import Sequence
@@ -169,8 +168,7 @@ def kl(
     With r = q/p the mean of r - 1 is 0, so r - 1 - log r has the mean of -log r, with far less
     variance when p ~ q and far more when q is much wider: the one with the smaller error is taken.
     Where q lies so far off that its mass is not among the samples, their r - 1 does not average to
-    0 and is left out.
-    """
+    0 and is left out."""
     x = p.sample(count, seed, sigma)
     log_r = q.log_density(x, sigma) - p.log_density(x, sigma)
     control = log_r.expm1()
@@ -193,8 +191,7 @@ def line(p: Mixture, q: Mixture, sigma: float) -> tuple[Float[Tensor, "points 1"
     spacing.
 
     For smooth functions that vanish at both ends the plain sum over these converges faster than any
-    power, once the narrowest component is wider than two spacings.
-    """
+    power, once the narrowest component is wider than two spacings."""
     widths, centres = (torch.cat([p.covs, q.covs]) + sigma**2).sqrt(), torch.cat([p.means, q.means])
     reach = 12 * widths.max().item()
     low, high = centres.min().item() - reach, centres.max().item() + reach

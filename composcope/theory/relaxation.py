@@ -5,8 +5,7 @@
 The toy: a chain of one-pixel blocks (pixel 0 is the background), each with a hidden sign h that its
 neighbours pull at with strength epsilon, and that an active neighbour pushes up (a shadow). At
 epsilon = 0 it is a CPC. For correlated Gaussians the suprema of Definition 3 are infinite; signs,
-whose influence is bounded, make the smallest real example.
-"""
+whose influence is bounded, make the smallest real example."""
 
 import math
 from dataclasses import dataclass
@@ -40,8 +39,7 @@ class Coupled:
         return torch.tensor(list(product([-1.0, 1.0], repeat=self.n)), dtype=torch.float64)
 
     def chances(self, J: Asked) -> Float[Tensor, " states"]:
-        """p(h | J): neighbours agree, and an active block pushes its neighbours up, both by
-        epsilon."""
+        """p(h | J): neighbours agree, an active block pushes its neighbours up, both by epsilon."""
         h = self.signs
         pushed = [j + 1 + side for j in J for side in (-1, 1) if 0 <= j + 1 + side < self.n]
         return (self.epsilon * ((h[:, 1:] * h[:, :-1]).sum(1) + h[:, pushed].sum(1))).softmax(0)
@@ -56,12 +54,10 @@ class Coupled:
 
         A far-away x_{M^c} reveals its signs, noise or not, and every p(x_pixel | x_{M^c}) lies
         between these two. KL is convex in either argument, so its supremum over x_{M^c} is its
-        value at one of them.
-        """
+        value at one of them."""
         up, chances, centre = self.signs[:, pixel] > 0, self.chances(J), LIFT * (pixel - 1 in J)
-        plus = chances[up] / (
-            chances[up] + chances[~up]
-        )  # both in the same order of the others' signs
+        # Both in the same order of the others' signs.
+        plus = chances[up] / (chances[up] + chances[~up])
         shares = [plus.min().item(), plus.max().item()]
         return [
             mixture([[centre - 1], [centre + 1]], WIDTH, [1 - share, share]) for share in shares

@@ -13,8 +13,7 @@ The cells are those of the paper's local intervention (E.3): one weight a cell, 
 patches only speak for their own place in the image (not equivariant). At the border a patch is what
 is left of it inside the image. Where no training patch agrees everywhere, those that agree best
 count: first in the centre cell, then in the 3 x 3 around it, and so on outwards (there the machine
-is more local in conditions than in pixels). The ideal one compares whole sets.
-"""
+is more local in conditions than in pixels). The ideal one compares whole sets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,8 +80,7 @@ class ScoreMachine:
 
 @lru_cache(maxsize=256)  # the steps of one sampling run ask for the same
 def disagreeing(machine: ScoreMachine, asked: tuple[float, ...]) -> Bool[Tensor, "cells images"]:
-    """The training patches that do not count: all but those nearest to `asked` from the centre
-    outwards."""
+    """The patches that do not count: all but those nearest to `asked` from the centre outwards."""
     assert machine.conditions is not None
     apart = (torch.tensor(asked).to(machine.conditions)[:, None] - machine.conditions).square()
     out = torch.zeros_like(apart, dtype=torch.bool)

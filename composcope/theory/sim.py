@@ -6,8 +6,7 @@ one concept.
 
 For linear f = W x only the second moment A = diag(a), a_p = sigma_p^2 + mu_p^2 / s, matters: the
 population is as good as the d points sqrt(a_k) e_k. Everything here is full-batch and carries many
-initialisations (seeds) at once.
-"""
+initialisations (seeds) at once."""
 
 import math
 from collections.abc import Sequence
@@ -71,8 +70,7 @@ def one_layer(
         f_k = (1 - e^{-a_k t}) z_k + sum_i e^{-a_i t} w_ki(0) z_i
 
     The theorem sums over i <= s, for z without components beyond s; a_i = 0 there, so nothing is
-    lost by all i.
-    """
+    lost by all i."""
     decay = (-a * t).exp()
     return (1 - decay) * z + W0 @ (decay * z)
 
@@ -120,8 +118,7 @@ def tied_descent(
     """Gradient descent on U of half the loss of f = U U^T x, [records seeds d d].
 
     On the loss itself W = U U^T moves by 2 V(W): the same way at twice the speed. The half keeps
-    equation 4.3's clock.
-    """
+    equation 4.3's clock."""
     U, seen, eye = U0, [U0 @ U0.mT], torch.eye(len(a), dtype=a.dtype)
     for step in range(1, steps + 1):
         slope = (U @ U.mT - eye) * a
@@ -181,9 +178,8 @@ def descend(
     for _ in range(steps):
         with torch.no_grad():
             seen.append(net(layers, concepts.xhat[None])[:, 0])
-        loss = (
-            0.5 * (net(layers, x) - x).square().sum() / (len(x) if mean else 1)
-        )  # seeds do not share weights
+        # Seeds do not share weights.
+        loss = 0.5 * (net(layers, x) - x).square().sum() / (len(x) if mean else 1)
         with torch.no_grad():
             for layer, slope in zip(layers, torch.autograd.grad(loss, layers), strict=True):
                 layer -= eta * slope
@@ -209,8 +205,7 @@ def learned_at(
     """The first record at which f(xhat)_k comes within a fifth of mu_k and stays; the number of
     records if never."""
     s = len(concepts.mu)
-    far = ~(
-        (outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2
-    )  # also where a run has diverged
+    # Also where a run has diverged.
+    far = ~((outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2)
     index = torch.arange(1, len(outputs) + 1, dtype=torch.float64)[:, None, None]
     return (far * index).amax(0)

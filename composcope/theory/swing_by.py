@@ -4,8 +4,7 @@ seed.
 Swing-by: the loss at the unseen corner xhat falls, climbs, and falls again. It counts as one if the
 climb is more than a thousandth of the first loss. Where the papers show it as what happens, half of
 the seeds or more should show it; where they say it does not happen, one in twenty or fewer. The
-authors' scripts use A^2 where their equation has A.
-"""
+authors' scripts use A^2 where their equation has A."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -97,8 +96,7 @@ def order() -> Toy:
     """Concepts are learned in the order of a_k = sigma_k^2 + mu_k^2 / s; mu or sigma can reverse
     it.
 
-    Judged at xhat; a run in which neither is learned counts against the claim.
-    """
+    Judged at xhat; a run in which neither is learned counts against the claim."""
     cases = {
         "mu": Concepts((1.0, 2.0), (0.05, 0.05), 2),
         "sigma": Concepts((1.0, 2.0), (2.0, 0.05), 2),
@@ -224,14 +222,11 @@ def failure() -> Toy:
         "published": recursion(U @ U.mT, c.a**2, 0.01, steps, every=200),
         "descent": tied_descent(U, c.a**2, 0.01, steps, every=200),
     }
-    lost = {
-        name: ~((W[-1, :, 0, 0] - 1).abs() < 0.5) for name, W in runs.items()
-    }  # also when no longer a number
+    # Also when no longer a number.
+    lost = {name: ~((W[-1, :, 0, 0] - 1).abs() < 0.5) for name, W in runs.items()}
     left = torch.linalg.eigvalsh(runs["published"].nan_to_num())[..., 0].amin(0) < -1e-6
-    seen, says = (
-        1 / len(U),
-        f"Fig. 10, a concept unlearned after {steps:,} steps:",
-    )  # the paper shows one such run
+    # The paper shows one such run.
+    seen, says = (1 / len(U), f"Fig. 10, a concept unlearned after {steps:,} steps:")
     return Toy(
         [
             frequency("failure/published", f"{says} published step", seen, lost["published"], ">="),

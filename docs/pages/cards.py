@@ -1,0 +1,359 @@
+"""Cards: what each shipped model was trained on, for how long, what it can and cannot do, its rows.
+
+    cards(folder) -> Markdown by file name
+
+All of it is read from a model's config.json, log.jsonl and rows; the detectors' from the notes in
+their weights, the text model's from the file that trains it.
+"""
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from composcope.evaluation.detect import About
+from composcope.experiments import text_control
+from composcope.files import parse_json, read_lines
+from composcope.report.material import FINAL, of_side, one
+from composcope.report.tables import Cell, Html, Table, localities
+from composcope.report.words import paper_words, told, two, verdict
+from composcope.results import Row, gather, where
+from composcope.runs.config import Config, flat
+from composcope.runs.model import conditioner_of
+from composcope.scenes.condition import SumOfParts, most_unlabelled
+from composcope.study.table import BY_NAME, LABELS, PAPER_K_MAX, Side, paper_key, trained_on
+from composcope.tensors import read_about, read_tensors
+from docs.pages.markdown import code, folded, joined, picture, plain, table
+
+SHOWN_K = (1, 3, 6, 9, 12)
+HALF = 0.5
+
+
+def cards(folder: Path) -> dict[str, str]:
+    """A card for each model below the folder, one for the detectors, and the list of all."""
+    rows = gather([folder])
+    made: dict[str, str] = {}
+    lines: list[Sequence[Cell]] = []
+    for path in sorted(folder.glob("*/config.json")):
+        name = path.parent.name
+        config = Config.load(path)
+        made[f"{name}.md"] = card(path.parent, config, where(rows, run=name))
+        lines.append(list_line(name, config, rows))
+    for path in sorted(folder.glob("*/model_index.json")):
+        name = path.parent.name
+        made[f"{name}.md"] = text_card(name, where(rows, run=name))
+    detectors = sorted(folder.glob("detector*.safetensors"))
+    if detectors:
+        made["detectors.md"] = detector_card(detectors)
+    made["README.md"] = listed(made, lines, without_weights(folder, rows))
+    return made
+
+
+# ----------------------------------------------------------------------------
+# The list of cards.
+
+
+def list_line(name: str, config: Config, rows: Sequence[Row]) -> list[Cell]:
+    reached = one(rows, Side(name), "length/k_max", rule="paper")
+    nine = one(rows, Side(name), "length/found", K=9)
+    size = config.architecture.resolution
+    return [
+        link(name),
+        trained_on(config),
+        f"{size} x {size}",
+        f"{config.recipe.images:,}",
+        told(reached) if reached else "",
+        told(nine) if nine else "",
+    ]
+
+
+def link(name: str) -> Html:
+    return Html(f"<b>{name}</b>")
+
+
+def without_weights(folder: Path, rows: Sequence[Row]) -> list[str]:
+    """Runs whose rows ship and whose weights do not."""
+    runs = dict.fromkeys(row.run for row in rows if row.run and row.snapshot)
+    return [run for run in runs if not (folder / run / "config.json").exists()]
+
+
+def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Sequence[str]) -> str:
+    head = ("model", "trained on", "pixels", "images seen", "K_max [95 %]", "drawn of 9 [95 %]")
+    shown = table(Table(head, lines))
+    for file in made:
+        name = file.removesuffix(".md")
+        shown = shown.replace(f"| **{name}** |", f"| [{name}]({file}) |")
+    more = {"text_control.md": "a small text-to-image model of SDXL's structure"}
+    more["detectors.md"] = "the networks that count what was drawn"
+    rest = [
+        f"- [{file.removesuffix('.md')}]({file}): {more[file]}" for file in more if file in made
+    ]
+    parts = [
+        "# Cards of the models",
+        "A card says what a model was trained on and for how long, what it can and cannot do, and "
+        "shows its rows and a sheet of its pictures. Cards are made by `make pages` from what "
+        "ships. K_max is the largest number of objects up to which a model draws what it is asked "
+        "([Method](../method.md#k_max)); brackets hold 95 % intervals.",
+        shown,
+        "\n".join(rest),
+    ]
+    if others:
+        named = ", ".join(code(run) for run in others)
+        parts.append(
+            f"Rows without weights ship of {named}: their weights are left "
+            "out to keep the package small. `composcope rows --where run=NAME` prints them."
+        )
+    return joined(parts)
+
+
+# ----------------------------------------------------------------------------
+# The card of a model.
+
+
+def card(folder: Path, config: Config, rows: Sequence[Row]) -> str:
+    name = folder.name
+    side = Side(name)
+    asked = conditioner_of(config)
+    run = BY_NAME.get(name)
+    serves = f" In the study: {plain(run.shows)}." if run else ""
+    parts = [
+        f"# {name}",
+        f"Trained on {plain(trained_on(config))}.{serves}",
+        "## What it was trained on",
+        table(Table(("what", "which"), training(folder, config))),
+        folded("Every setting", settings(config)),
+        "## What it can do",
+        bullets(can(side, config, rows)),
+        "## What it cannot do",
+        bullets(cannot(side, config, asked, rows)),
+        "## Use it",
+        usage(name, asked),
+        "## Its rows",
+        *row_tables(side, rows),
+        "## Its pictures",
+        sheet(folder, asked),
+    ]
+    return joined(parts)
+
+
+def bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {plain(line)}" for line in lines)
+
+
+def training(folder: Path, config: Config) -> list[list[Cell]]:
+    fewest, most = config.objects
+    size = config.architecture.resolution
+    source = config.data or "scenes drawn as they are needed, none twice"
+    views = {"full": "the whole frame, squeezed to a square", "square": "its centre square"}
+    nets = {"global": "sees the whole image", "local": "sees patches, cell by cell"}
+    weights = sum(part.numel() for part in read_tensors(folder / "model.safetensors").values())
+    lines: list[list[Cell]] = [
+        ["images", f"{size} x {size} pixels, {views[config.view]}; {source}"],
+        ["objects in an image", f"{fewest} to {most}" if most > fewest else f"{most}"],
+        ["conditions", f"{config.conditioner}, {LABELS[config.labels]}"],
+        ["network", f"{nets[config.net]}; {weights:,} weights"],
+        ["images seen", f"{config.recipe.images:,}, in batches of {config.recipe.batch}"],
+        ["time", hours(folder / "log.jsonl", config)],
+        ["seed", str(config.recipe.seed)],
+    ]
+    if config.init:
+        lines.append(["began with the weights of", Path(config.init).name])
+    return lines
+
+
+def hours(log: Path, config: Config) -> str:
+    """From the speeds in the log; parts of a run may have been slowed by others beside it."""
+    lines = read_lines(log, dict) if log.exists() else []
+    seconds = 0.0
+    before = 0
+    for line in lines:
+        seconds += (line["images"] - before) / line["speed"]
+        before = line["images"]
+    if not seconds:
+        return "not known"
+    threads = config.threads
+    cores = f" on {threads} core{'s' if threads > 1 else ''}" if threads else ""
+    length = f"{seconds / 3600:.1f} hours" if seconds > 7200 else f"{seconds / 60:.0f} minutes"
+    return f"{length}{cores}, by its log"
+
+
+def settings(config: Config) -> str:
+    lines = [[name, str(value)] for name, value in flat(config).items() if value is not None]
+    return table(Table(("setting", "value"), lines))
+
+
+def can(side: Side, config: Config, rows: Sequence[Row]) -> list[str]:
+    lines = []
+    reached = one(rows, side, "length/k_max", rule="paper")
+    strict = one(rows, side, "length/k_max", rule="strict")
+    if reached:
+        key = paper_key(config)
+        paper = PAPER_K_MAX.get(key, ()) if key else ()
+        beside = verdict(reached, paper).words
+        theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
+        lines.append(f"K_max is {told(reached)} by the paper's rule{theirs}.")
+    if strict:
+        lines.append(f"K_max is {told(strict)} by the strict rule.")
+    found = {row.K: row for row in of_side(rows, side, "length/found")}
+    shown = [f"{told(found[K])} of {K}" for K in SHOWN_K if K in found]
+    if shown:
+        lines.append(f"It draws, in the place asked for, a mean of {', '.join(shown)}.")
+    share = one(rows, side, "locality/conditional_locality")
+    if share:
+        chance = f", where {two(share.chance)} is chance" if share.chance else ""
+        lines.append(f"Its conditional locality is {told(share)}{chance}.")
+    return lines or ["Nothing of this is measured."]
+
+
+def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row]) -> list[str]:
+    lines = []
+    exact = sorted(of_side(rows, side, "length/exact"), key=lambda row: row.K or 0)
+    failed = [row for row in exact if row.K and float(row.value or 0) < HALF]
+    if failed:
+        shown = [f"{two(100 * float(row.value or 0))} % at K = {row.K}" for row in failed]
+        lines.append(
+            "Fewer than half of its images show exactly what is asked, and nothing else, at some "
+            f"numbers of conditions: {', '.join(shown)}."
+        )
+    none = one(rows, side, "length/drawn", K=0)
+    if none and none.value:
+        lines.append(f"Asked for nothing it still draws {told(none)} objects an image.")
+    extras = most_unlabelled(config.labels, config.objects[1])
+    if extras:
+        lines.append(
+            f"It adds objects nobody asked for: up to {extras} of a training image had no label, "
+            "and as many are not counted as faults."
+        )
+    if asked is None:
+        lines.append("Nothing can be asked of it.")
+    else:
+        lines.append(f"It can be asked for {asked.noun}s only, {asked.most} at most in a test.")
+    size = config.architecture.resolution
+    lines.append(f"It draws our CLEVR scenes of {size} x {size} pixels, and no other images.")
+    return lines
+
+
+def usage(name: str, asked: SumOfParts | None) -> str:
+    words = f' --asked "{asked.like}"' if asked else ""
+    return (
+        f"```sh\ncomposcope sample {name}{words} -n 4 --out sheet.png\n```\n\n"
+        f"In Python: `composcope.load({name!r})`."
+    )
+
+
+BY_K = ("exact", "complete", "found", "missing", "extra", "merged")
+BY_K_NOTE = (
+    "By the number K of conditions asked. Exact: share of images with all that was asked and no "
+    "more than training leaves unlabelled; complete: with all that was asked; the others are "
+    "objects an image: found in place, missing, extra, and merged into a neighbour."
+)
+
+
+def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return ["None ship."]
+    by_k: list[list[Cell]] = []
+    values = {what: of_side(rows, side, f"length/{what}") for what in BY_K}
+    for K in sorted({row.K for own in values.values() for row in own if row.K is not None}):
+        found = [[row for row in values[what] if row.K == K] for what in BY_K]
+        by_k.append([str(K), *(told(own[-1]) if own else "" for own in found)])
+    parts = []
+    if by_k:
+        parts.append(table(Table(("K", *BY_K), by_k, BY_K_NOTE)))
+    looks = localities(rows, [side])
+    if looks.lines:
+        parts += ["Where its score looks:", table(looks)]
+    every = [[*setting(row), told(row)] for row in where(rows, what="length/k_max")]
+    if every:
+        head = ("weights", "intervention", "radius", "places", "tolerance", "rule", "K_max [95 %]")
+        parts += ["K_max in every way that it was asked and judged:"]
+        parts.append(table(Table(head, every)))
+    parts.append(f"All {len(rows):,} rows: `composcope rows --where run={side.run}`.")
+    return parts
+
+
+def setting(row: Row) -> list[Cell]:
+    return [
+        "final" if row.snapshot in FINAL else str(row.snapshot),
+        row.intervention or "",
+        "" if row.radius is None else two(row.radius),
+        row.asked or "",
+        "" if row.tolerance is None else two(row.tolerance),
+        row.rule or "",
+    ]
+
+
+def sheet(folder: Path, asked: SumOfParts | None) -> str:
+    """The sheet that its evaluation kept, where one ships."""
+    if not (folder / "sheet.png").exists():
+        return f"No sheet ships; `composcope evaluate {folder.name}` draws one."
+    marks = "a ring where an object was found"
+    if asked is not None and asked.has_places:
+        marks = f"a red dot at each place asked for, {marks}"
+    words = f"Images of {folder.name}, a row for each K from 0 on: {marks}"
+    return picture(f"../../composcope/models/{folder.name}/sheet.png", words)
+
+
+# ----------------------------------------------------------------------------
+# What is no run: the text model and the detectors.
+
+
+def text_card(name: str, rows: Sequence[Row]) -> str:
+    """Its training, in the words of the file that does it; what was measured of its words."""
+    parts = [f"# {name}", "## What it was trained on", quoted(text_control), "## What it can do"]
+    lines: list[Sequence[Cell]] = []
+    thirds = [row for row in where(rows, what="features/share_in_third") if row.value is not None]
+    highest = max((row.sigma or 0 for row in thirds), default=0)
+    for row in where(thirds, sigma=highest):
+        chance = "" if row.chance is None else two(row.chance)
+        lines.append([str(row.condition), told(row), chance])
+    note = (
+        "Of what a word of the prompt changes in the picture at the highest noise level, the share "
+        "in the third of the picture that its clause speaks of."
+    )
+    parts.append(table(Table(("word", "share [95 %]", "chance"), lines, note)))
+    parts += [
+        "## What it cannot do",
+        "It knows the few words of its captions, and draws no photographs: it stands in for SDXL "
+        "where SDXL cannot be run.",
+        "## Its rows",
+        f"All {len(rows):,} rows: `composcope rows --where run={name}`; "
+        "the [results](../results.md#colours-and-words-is-it-local-elsewhere) show their figures.",
+    ]
+    return joined(parts)
+
+
+def quoted(module) -> str:
+    """The words with which a file opens, formulas as they stand there."""
+    return ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
+
+
+DETECTOR_NOTE = (
+    "Per cent of perfect images, which show exactly what is asked, that the detector misreads: not "
+    "all in place, or an object too many."
+)
+
+
+def detector_card(paths: Sequence[Path]) -> str:
+    parts = [
+        "# detectors",
+        "A detector is a small network that finds the objects of a picture: where they are, their "
+        "colour, shape and size (`composcope.detect`). There is one for each size of image; other "
+        "sizes are resized. They were trained on our own renders, spoiled as drawn images are "
+        "(`python -m composcope.experiments.detector`). They know the objects of CLEVR and no "
+        "others, and are least sure where objects touch.",
+    ]
+    for path in paths:
+        weights = sum(part.numel() for part in read_tensors(path).values())
+        about: About = parse_json(read_about(path)["about"], About, str(path))
+        lines: list[Sequence[Cell]] = []
+        Ks = [K for K in SHOWN_K if any(K in error.right for error in about.errors)]
+        for error in about.errors:
+            within = "" if error.tolerance is None else two(error.tolerance)
+            wrong = {K: 100 * count / error.scenes for K, count in error.right.items()}
+            shares = [two(wrong[K]) if K in wrong else "" for K in Ks]
+            lines.append([f"{error.noun}s, {error.way}", error.view, within, *shares])
+        head = ("asked", "view", "tolerance", *(f"K = {K}" for K in Ks))
+        parts += [f"## {path.stem}", f"{weights:,} weights."]
+        parts.append(table(Table(head, lines, DETECTOR_NOTE)))
+    return joined(parts)

@@ -1,0 +1,68 @@
+"""Tables of the report as Markdown, which reads on the repository's pages and in the built site."""
+
+import html
+import re
+
+from composcope.report.tables import Cell, Html, Table
+from composcope.report.words import Verdict
+
+MARKED = {"*": r"\*", "<": "&lt;", "|": r"\|", "\n": " "}
+
+
+def plain(text: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return "".join(MARKED.get(letter, letter) for letter in text)
+
+
+def code(text: str) -> str:
+    return "`" + text.replace("|", r"\|") + "`"
+
+
+def marked(text: str) -> str:
+    """The few marks that the report's cells have: code, bold words, values along a coordinate."""
+    text = re.sub(r"<i [^>]*></i>", "", text)
+    parts = re.findall(r"<span><small>(.*?)</small> (.*?)</span>", text)
+    if parts:
+        return "; ".join(plain(html.unescape(f"{at}: {value}")) for at, value in parts)
+    for pattern, turned in ((r"<code>(.*)</code>", code), (r"<b>(.*)</b>", bold)):
+        match = re.fullmatch(pattern, text)
+        if match:
+            return turned(html.unescape(match[1]))
+    raise ValueError(f"a cell that has no Markdown: {text}")
+
+
+def bold(text: str) -> str:
+    return f"**{plain(text)}**"
+
+
+def cell(value: Cell) -> str:
+    if isinstance(value, Html):
+        return marked(value.text)
+    if isinstance(value, Verdict):
+        return f"{value.mark} {plain(value.words)}"
+    return plain(value)
+
+
+def table(shown: Table) -> str:
+    if not shown.lines:
+        return "Nothing is measured."
+    columns = shown.shown()
+    lines = [[plain(shown.head[i]) for i in columns], ["---"] * len(columns)]
+    lines += [[cell(line[i]) for i in columns] for line in shown.lines]
+    drawn = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{plain(shown.note)}\n\n{drawn}" if shown.note else drawn
+
+
+def folded(title: str, body: str) -> str:
+    """What a reader opens; `markdown` lets the built site read what is inside."""
+    return (
+        f'<details markdown="1">\n<summary>{html.escape(title)}</summary>\n\n{body}\n\n</details>'
+    )
+
+
+def picture(path: str, words: str) -> str:
+    return f"![{words}]({path})\n\n*{plain(words)}*"
+
+
+def joined(parts: list[str]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,137 @@
+"""The page of results: the sections of the report, their figures as files beside it.
+
+page(material) -> Markdown, figures by file name
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from composcope.report.drawing import multiple
+from composcope.report.figures import rule
+from composcope.report.material import Material, of_side
+from composcope.report.pictures import FIGURE_1, SHOWN_K
+from composcope.report.sections import K_MAX_WORDS, SECTIONS, SIDES, Section, known_sides
+from composcope.report.tables import Cell, Table, swatch
+from composcope.report.words import facts, headline, kind, name, not_so, two
+from composcope.results.samples import Samples
+from composcope.study.table import Side
+from docs.pages.markdown import folded, joined, picture, plain, table
+
+FOLDER = "results"  # of the figures, beside the page
+FIRST = "figure1.png"  # of Figure 1, which README and the first page show too
+LONG = 12  # lines of a table that is folded away
+OPENING = """\
+# Results
+
+This page is made by `make pages` from the rows that ship with the package; nothing on it is typed
+by hand. A *row* is one measured number with everything that it depends on. Square brackets hold
+95 % intervals. The paper is Bradley, "Local Mechanisms of Compositional Generalization in
+Conditional Diffusion" (arXiv 2509.16447), of which v1 and v3 are versions; runs are numbered as in
+v3. What the words mean is in [Method](method.md); what each model is, on its [card](cards/README.md).
+Every row: `composcope rows --csv`."""
+
+
+@dataclass(frozen=True)
+class Page:
+    text: str
+    figures: Mapping[str, Figure]  # by the name of the file, from docs/ on
+
+
+def page(material: Material) -> Page:
+    figures: dict[str, Figure] = {f"{FOLDER}/rule.svg": rule()}  # for the page on the method
+    parts = [OPENING, "## In short", plain(headline(material.rows))]
+    found = "\n".join(f"- **{fact.number}** {plain(fact.words)}" for fact in facts(material.rows))
+    parts.append(found)
+    first = figure_1(material)
+    if first is not None:
+        figures[FIRST] = first
+        parts.append(picture(FIRST, FIGURE_1_WORDS))
+    for section in SECTIONS:
+        parts += written(section, material, figures)
+    return Page(joined(parts), figures)
+
+
+def written(section: Section, material: Material, figures: dict[str, Figure]) -> list[str]:
+    """A question, what the paper says, our answer, figures, tables; figures go into `figures`."""
+    parts = [f"## {section.question}", f"**The paper.** {plain(section.paper)}"]
+    parts += [f"**Here.** {plain(answer)}" for answer in section.answer(material)]
+    for number, shown in enumerate(section.figures(material), start=1):
+        file = f"{FOLDER}/{section.name}-{number}.svg"
+        figures[file] = shown.figure
+        parts.append(picture(file, shown.words))
+    tables = dict(section.tables(material))
+    if section.name == "compose":
+        parts += [plain(text) for text in K_MAX_WORDS]
+        tables["Drawn where they were asked, by K"] = by_k(material)
+    for title, some in tables.items():
+        parts.append(f"### {title}" if title else "")
+        long = len(some.lines) > LONG
+        parts.append(
+            folded(f"The numbers: {len(some.lines)} lines", table(some)) if long else table(some)
+        )
+    if section.name == "sure":
+        lines = not_so(material.rows, SIDES)
+        parts.append(f"### What did not come out ({len(lines)})")
+        parts.append("\n".join(f"- {plain(line)}" for line in lines))
+    return parts
+
+
+def by_k(material: Material) -> Table:
+    """Of so many objects asked, those drawn in place: a line a model, a column a K."""
+    shown = {side: of_side(material.rows, side, "length/found") for side in known_sides(material)}
+    Ks = sorted({row.K for rows in shown.values() for row in rows if row.K})
+    lines: list[Sequence[Cell]] = []
+    for side, rows in shown.items():
+        if rows:
+            values = {row.K: two(row.value) for row in rows}
+            lines.append([swatch(side), *(values.get(K, "") for K in Ks)])
+    return Table(("run", *(f"K = {K}" for K in Ks)), lines)
+
+
+# ----------------------------------------------------------------------------
+# Figure 1.
+
+FIGURE_1_WORDS = (
+    "What four models draw when asked for 1, 3, 6 and 9 objects: the first picture from its seed, "
+    "none chosen. A red cross marks a place where an object is missing."
+)
+SIDE = 192  # pixels of a picture, about
+INCH = 100  # pixels
+
+
+def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | None:
+    """Columns K = 1, 3, 6, 9, a row a model; None unless pictures of all of them are kept."""
+    kept = [material.samples_of(side) for side in sides]
+    samples = [some for some in kept if some is not None]
+    if len(samples) < len(sides) or not all(some.of(K) for some in samples for K in SHOWN_K):
+        return None
+    side = multiple(samples[0].images.shape[2], SIDE) / INCH
+    size = (len(SHOWN_K) * (side + 0.1) + 1.6, len(sides) * (side + 0.35) + 0.3)
+    figure = Figure(figsize=size, dpi=INCH, layout="constrained")
+    panels = figure.subplots(len(sides), len(SHOWN_K), squeeze=False)
+    for line, whose, some in zip(panels, sides, samples, strict=True):
+        words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n")
+        line[0].set_ylabel(words, rotation=0, ha="right", va="center", fontsize=9)
+        for panel, K in zip(line, SHOWN_K, strict=True):
+            first_picture(panel, some, K)
+    for panel, K in zip(panels[0], SHOWN_K, strict=True):
+        panel.set_title(f"K = {K}", fontsize=10)
+    return figure
+
+
+def first_picture(panel, samples: Samples, K: int) -> None:
+    """The first image that was asked for K, with a cross at each place that is missing."""
+    i = samples.of(K)[0]
+    asked = samples.record.asked[i]
+    met = samples.record.met[i]
+    panel.imshow(samples.images[i], interpolation="nearest", extent=(0, 1, 1, 0))
+    for place, there in zip(asked, met, strict=True):
+        if not there and not isinstance(place, str):
+            panel.plot(*place, "x", color="white", ms=9, mew=3)
+            panel.plot(*place, "x", color="#d00030", ms=8, mew=1.6)
+    extra = f", +{samples.extra(i)}" if samples.extra(i) else ""
+    mark = "✓" if all(met) else "✗"
+    panel.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(1, 0))
+    panel.set_xlabel(f"{mark} {sum(met)} of {K}{extra}", fontsize=9)
