@@ -10,6 +10,7 @@ of two conditions, so that an object is drawn as far as it lies on its own side 
 Images are kept: the same command goes on where it was stopped.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,8 @@ def pairs(distance: float, num: int, seed: int = 0) -> list[Pair]:
         chance = np.random.default_rng([seed, index])
         (u_low, u_high), (v_low, v_high) = MIDDLE
         u, v = chance.uniform(u_low, u_high), chance.uniform(v_low, v_high)
-        angle = chance.uniform(0, np.pi)
-        du, dv = distance / 2 * np.cos(angle), distance / 2 * np.sin(angle)
+        angle = chance.uniform(0, math.pi)
+        du, dv = distance / 2 * math.cos(angle), distance / 2 * math.sin(angle)
         found.append(((u - du, v - dv), (u + du, v + dv)))
     return found
 

@@ -157,8 +157,9 @@ def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")
     rows += [loss_row(folder)]
     model = load(folder)
-    rows += evaluate(model, [K], num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "images")
-    return [one for one in rows if one.value is not None]
+    return rows + evaluate(
+        model, [K], num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "images"
+    )
 
 
 @dataclass(frozen=True)
@@ -175,11 +176,8 @@ def loss_row(folder: Path) -> Row:
     """
     early = load(folder, "early")
     at = int(early.about["images"])
-    lines = [
-        Logged(int(line["images"]), float(line["loss"]))
-        for line in read_lines(folder / "log.jsonl", dict)
-        if "loss" in line
-    ]
+    log: list[dict[str, float]] = read_lines(folder / "log.jsonl", dict[str, float])
+    lines = [Logged(int(line["images"]), line["loss"]) for line in log if "loss" in line]
     last = max(line.images for line in lines)
     near = [line.loss for line in lines if at - last / 10 <= line.images <= at]
     near = near or [min(lines, key=lambda line: abs(line.images - at)).loss]

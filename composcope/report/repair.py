@@ -66,8 +66,9 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
     for label, (own, style) in known.items():
         ordered = sorted(own, key=lambda row: row.distance or 0)
         if ordered:
-            x = [row.distance for row in ordered]
-            panel.plot(x, [row.value for row in ordered], style, color="gray", lw=1.4, label=label)
+            x = [row.distance or 0 for row in ordered]
+            y = [row.estimate.value for row in ordered]
+            panel.plot(x, y, style, color="gray", lw=1.4, label=label)
     for row in where(rows, what="overlap/one_patch"):
         panel.axvline(float(row.value or 0), color=look(row.run).color, ls=":", lw=1)
     panel.axhline(0.5, color="gray", lw=0.6)

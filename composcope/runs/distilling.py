@@ -80,7 +80,7 @@ def distill(
         claims.enter_context(locked(folder))
         if is_finished(config, folder):
             return
-        try_out(model, repaired, device)
+        try_out(model, model.conditioner, repaired, device)
         model.to(memory_format=layout(config.recipe))  # type: ignore[call-overload]
         student = Model(config, model.pixels, conditioner=model.conditioner)
         student.load_state_dict(model.state_dict())
@@ -92,11 +92,11 @@ def distill(
         fit(student, lesson, make, folder, sheet, device)
 
 
-def try_out(model: Model, repaired: Denoiser, device: str) -> None:
+def try_out(model: Model, conditioner: SumOfParts, repaired: Denoiser, device: str) -> None:
     """One evaluation of the teacher: what it cannot do, such as to be near to conditions that have
     no places, is refused before anything is written.
     """
-    cond = model.conditioner([model.conditioner.choose(1, 0, 0, model.conditioner.ways[-1])])
+    cond = conditioner([conditioner.choose(1, 0, 0, conditioner.ways[-1])])
     with torch.no_grad():
         repaired(
             torch.zeros(1, *model.shape, device=device),
