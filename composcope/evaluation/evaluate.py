@@ -94,7 +94,11 @@ def evaluate(
             asked = conditioner.ask(k, num, seed, way)
             path = Path(keep) / f"K{k}.npz" if keep else None
             source = {**setting, "solver": solver, "K": k}
-            counted = num * len(answers)
+            before = num * len(answers)
+
+            def shown(done: int, before: int = before) -> None:
+                progress.update(task, completed=before + done)
+
             answers[k] = answered(
                 model,
                 asked,
@@ -105,13 +109,13 @@ def evaluate(
                 solver,
                 batch,
                 device,
-                lambda done, counted=counted: progress.update(task, completed=counted + done),
+                shown,
             )
             progress.update(task, completed=num * len(answers))
     if keep:
         path = Path(keep) / "samples.npz"
-        before = read_samples(path) if path.exists() else None
-        write_samples(path, samples_of(model, answers, tolerance, setting, solver, device, before))
+        last = read_samples(path) if path.exists() else None
+        write_samples(path, samples_of(model, answers, tolerance, setting, solver, device, last))
     view = getattr(model, "view", "full")
     error = known_error(conditioner, way, view, tolerance, answers, keep)
     counts = row(
