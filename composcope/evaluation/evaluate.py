@@ -100,16 +100,7 @@ def evaluate(
                 progress.update(task, completed=before + done)
 
             answers[k] = answered(
-                model,
-                asked,
-                seed + APART * k,
-                steps,
-                path,
-                source,
-                solver,
-                batch,
-                device,
-                shown,
+                model, asked, seed + APART * k, steps, path, source, solver, batch, device, shown
             )
             progress.update(task, completed=num * len(answers))
     if keep:
