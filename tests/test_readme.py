@@ -28,27 +28,26 @@ def test_links_lead_somewhere():
 
 
 def test_the_numbers_are_those_of_the_rows():
-    """Of each line of the table: the run, what is done to it, images, and K_max with its
-    interval.
+    """Of each line of the table: the run, what is done to it, K_max and places filled, with their
+    intervals; and that all runs saw as many images as the text says.
     """
     lines = re.findall(
-        r"^\| (exp\w+)( \+ local conditions)? \|.*\| ([\d,]+) \|.*\| (\d+) \[(\d+), (\d+)\] \|$",
+        r"^\| (exp[\w-]+)( \+ local conditions)? \|.*\| (\d+) \[(\d+), (\d+)\] "
+        r"\| ([\d.]+) \[([\d.]+), ([\d.]+)\] \|$",
         README,
         re.M,
     )
     assert len(lines) == 5
-    usual = {"rule": "paper", "asked": "paper", "snapshot": "final", "tolerance": 0.1}
-    measured = rows(what="length/k_max", **usual)
-    for run, local, images, *k_max in lines:
-        done = ("local", 0.1875) if local else (None, None)
-        found = [
-            row
-            for row in measured
-            if (row["run"], row["intervention"], row["radius"]) == (run, *done)
-        ]
-        assert len(found) == 1
-        assert [found[0][name] for name in ("value", "low", "high")] == [*map(int, k_max)]
-        assert found[0]["images"] == int(images.replace(",", ""))
+    usual = {"asked": "paper", "snapshot": "final", "tolerance": 0.1}
+    for run, local, *numbers in lines:
+        done = {"intervention": "local", "radius": 0.1875} if local else {"intervention": None}
+        (k_max,) = rows(what="length/k_max", rule="paper", run=run, **done, **usual)
+        (filled,) = rows(what="length/found", K=9, run=run, **done, **usual)
+        ends = ("value", "low", "high")
+        assert [f"{k_max[name]:g}" for name in ends] == numbers[:3]
+        assert [f"{filled[name]:.1f}" for name in ends] == numbers[3:]
+        if run != "exp2-student":
+            assert f"{k_max['images']:,} images" in README
 
 
 def blocks(language: str) -> list[str]:

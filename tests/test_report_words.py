@@ -113,7 +113,7 @@ def test_answers_name_what_is_not_measured():
     assert "Not measured: random." in policies(rows) and "cannot be said" in policies(rows)
     assert "This is the paper's order" in policies([*rows, found("random", 6.0)])
     assert "ours is all labels, all but one" in policies([*rows, found("random", 3.0)])
-    assert "Not measured: exp2 + local, exp2l, exp2l-wide." in forced(rows)
+    assert "Not measured: exp2 + local, exp2-student, exp2l, exp2l-wide." in forced(rows)
     assert "fail again" in forced([*rows, found("exp2l", 8.0), found("exp2l-wide", 2.0)])
     assert "do as well" in forced([*rows, found("exp2l", 2.0), found("exp2l-wide", 2.0)])
     assert "exp2 is not measured" in composes([k_max("exp1", 7, 6, 8)], [Side("exp1")])

@@ -27,11 +27,17 @@ def main(args: Args) -> None:
     if args.json:
         sys.stdout.writelines(json.dumps(line) + "\n" for line in found)
         return
-    names = ("name", "conditioner", "labels", "net", "objects", "pixels", "view", "images", "K_max")
-    shown = Table(*names, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for heading in ("name", "asked by", "labels", "net", "objects", "pixels", "images", "K_max"):
+        shown.add_column(heading, no_wrap=True)
     for line in found:
-        K_max = "" if line["K_max"] is None else f"{line['K_max']} [{line['low']}, {line['high']}]"
-        shown.add_row(*(str(line[name]) for name in names[:-1]), K_max)
+        K_max = "" if line["K_max"] is None else "{K_max:g} [{low:g}, {high:g}]".format(**line)
+        shown.add_row(
+            *(line[name] for name in ("name", "conditioner", "labels", "net", "objects")),
+            f"{line['pixels']} {line['view']}",
+            f"{line['images']:,}",
+            K_max,
+        )
     console = Console(highlight=False)
     console.print(shown)
     console.print("next: composcope sample NAME, or composcope.load(NAME) in Python")
