@@ -174,7 +174,7 @@ def test_what_a_conditioner_asks_for_is_in_its_scene_and_comes_back_from_its_wor
 
 
 def test_cells_that_are_neighbours_begin_alike():
-    likeness = torch.from_numpy(LocationGrid(16).likeness())
+    likeness = torch.from_numpy(LocationGrid(16).likeness(8))
     cosines = likeness @ likeness.T
     torch.testing.assert_close(cosines.diagonal(), torch.ones(256).double())
     middle = 8 * 16 + 8

@@ -8,6 +8,7 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,12 @@ SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
-    """The conditioner of a run; None when nothing is asked of the images."""
-    return conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
+    """The conditioner of a run; None when nothing is asked of the images. Places in a list are told
+    in as many waves as the network has planes of."""
+    made = conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
+    if isinstance(made, LocationList) and config.architecture.waves:
+        return replace(made, count=config.architecture.waves)
+    return made
 
 
 class Model(nn.Module):
@@ -67,7 +72,7 @@ class Model(nn.Module):
             torch.manual_seed(config.recipe.seed)
             net = network(config, self.conditioner)
             if config.architecture.smooth and isinstance(net, UNet):
-                smooth_labels(net, self.conditioner)
+                smooth_labels(net, self.conditioner, config.architecture.waves or 8)
             self.denoiser = Precond(net, UncertaintyHead(), sigma_data, config.architecture.gate)
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
@@ -114,13 +119,13 @@ class Model(nn.Module):
         return digest.hexdigest()[:8]
 
 
-def smooth_labels(net: UNet, conditioner: SumOfParts | None) -> None:
+def smooth_labels(net: UNet, conditioner: SumOfParts | None, waves: int) -> None:
     """First label weights that are alike for features that mean alike things: random maps of their
     likeness.
 
     A cell of the grid holds an object in one image of a hundred; with weights of its own it learns
     from these alone."""
-    likeness = conditioner.likeness() if conditioner else None
+    likeness = conditioner.likeness(waves) if conditioner else None
     if likeness is None or net.emb_label is None:
         return
     outputs = net.emb_label.weight.shape[0]

@@ -171,7 +171,7 @@ class SumOfParts(ABC):
         """The (u, v) each part speaks of."""
         raise InputError(f"a {self.noun} condition has no place in the image")
 
-    def likeness(self) -> Float[np.ndarray, "features vectors"] | None:
+    def likeness(self, count: int) -> Float[np.ndarray, "features vectors"] | None:
         """A vector for each feature of cond, alike where features mean alike things; None where
         none are."""
         return None
@@ -309,9 +309,9 @@ class LocationGrid(Locations):
         cell = np.minimum([v * self.grid_size, u * self.grid_size], self.grid_size - 1).astype(int)
         return one_hot(cell[0] * self.grid_size + cell[1], self.features)
 
-    def likeness(self) -> Float[np.ndarray, "features vectors"]:
+    def likeness(self, count: int) -> Float[np.ndarray, "features vectors"]:
         """The waves of each cell's centre: neighbouring cells have nearly the same."""
-        return waves(self.places(torch.eye(self.features)).double().numpy(), 8)
+        return waves(self.places(torch.eye(self.features)).double().numpy(), count)
 
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The centre of each part's cell."""
