@@ -121,7 +121,7 @@ class Config:
         return parse_json(text, Config, str(path))
 
 
-WAVES: dict[str, Any] = dict(waves=8, emb=6, gate=3, bilinear=True)
+WAVES: dict[str, Any] = dict(waves=12, emb=6, gate=3, bilinear=True)
 GPU: dict[str, Any] = dict(bf16=True, channels_last=True, compile=True)  # not run on a GPU here
 GPU |= dict(log_every=50, checkpoint_every=1000, sheet_every=5000, average_every=2000)
 TEST: dict[str, Any] = dict(log_every=5, checkpoint_every=10, sheet_every=50, average_every=10)
