@@ -406,7 +406,9 @@ def test_take_away_pictures_and_numbers(page):
     frame = np.array(film.convert("RGB"))[
         16 : 16 + zoom * side : zoom, 16 : 16 + zoom * side : zoom
     ]
-    assert np.abs(frame.astype(int) - drawn_by(page, 0)).mean() < 10  # 256 colours for all frames, noise among them
+    assert (
+        np.abs(frame.astype(int) - drawn_by(page, 0)).mean() < 10
+    )  # 256 colours for all frames, noise among them
     numbers = json.loads(saved(page, "json"))
     assert numbers["address"] == address_of(page)
     assert [one["model"] for one in numbers["columns"]] == ["exp1", "exp2"]
