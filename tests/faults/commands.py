@@ -64,6 +64,7 @@ def commands(run: Path) -> dict[str, list[str]]:
         "demo": ["--num", "0"],
         "scenes": ["--out", "out", "--num", "1", "--size", "8"],
         "train": ["exp1", "--preset", "smoke", "--dry-run"],
+        "distill": [str(run), "--images", "16", "--dry-run"],
         "sample": [str(run), "0.5,0.5", "--n", "1", "--steps", "2"],
         "evaluate": [str(run), "--num", "1", "--max", "0", "--steps", "2"],
         "locality": [str(run), "--num", "1", "--noise-levels", "0"],
