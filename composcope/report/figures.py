@@ -20,13 +20,12 @@ def look_of(side: Side) -> Look:
 
 
 def over(
-    panel: Axes, rows: Sequence[Row], along: str, side: Side, label: str, shift: float = 0.0
+    panel: Axes, rows: Sequence[Row], along: str, style: Look, label: str, shift: float = 0.0
 ) -> None:
     """One model: a line over a coordinate, with a thin bar for every interval."""
     own = sorted(rows, key=lambda row: getattr(row, along))
     at = np.array([getattr(row, along) for row in own], float) + shift
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-    style = look_of(side)
     bars = np.clip([value - low, high - value], 0, None)
     panel.errorbar(
         at,
@@ -55,7 +54,7 @@ def filled(lines: Mapping[Side, tuple[str, Sequence[Row]]], trained: int | None)
         panel.text(trained / 2, most * 0.97, "trained on", ha="center", fontsize=8, color="gray")
     shifts = np.linspace(-0.12, 0.12, len(lines)) if len(lines) > 1 else [0.0]
     for (side, (label, rows)), shift in zip(lines.items(), shifts, strict=True):
-        over(panel, rows, "K", side, label, float(shift))
+        over(panel, rows, "K", look_of(side), label, float(shift))
     panel.set_xticks(range(most + 1))
     panel.set_ylim(-0.2, most + 0.4)
     panel.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.92))
@@ -120,7 +119,7 @@ def over_noise(
         for row in rows:
             by_sigma.setdefault(float(row.sigma or 0), []).append(row)
         means = [mean_at(sigma, some) for sigma, some in by_sigma.items()]
-        over(panel, means, "sigma", side, label)
+        over(panel, means, "sigma", look_of(side), label)
     if chance is not None:
         panel.axhline(chance, color="gray", ls=":", lw=1, label="chance")
     panel.set_ylim(bottom=0)

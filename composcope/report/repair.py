@@ -5,15 +5,13 @@ models find themselves. Functions of rows.
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from composcope.report.figures import WIDTH, over
 from composcope.report.locality import edges
 from composcope.report.looks import look
 from composcope.results import Row, where
 from composcope.study.prediction import LOCALITY, LOSS, points
-
-WIDTH = 5.6
 
 
 def label_of(row: Row) -> str:
@@ -28,26 +26,6 @@ def lines_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return lines
 
 
-def line(panel: Axes, rows: Sequence[Row], along: str, label: str) -> None:
-    """A line over a coordinate, a thin bar for every interval."""
-    own = sorted(rows, key=lambda row: getattr(row, along))
-    at = [getattr(row, along) for row in own]
-    value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-    style = look(own[0].run, own[0].intervention)
-    bars = np.clip([value - low, high - value], 0, None)
-    panel.errorbar(
-        at,
-        value,
-        bars,
-        color=style.color,
-        marker=style.marker,
-        ms=4.5,
-        lw=1.4,
-        elinewidth=0.7,
-        label=label,
-    )
-
-
 def overlap_figure(rows: Sequence[Row]) -> Figure:
     """Images with both of two objects over the distance of their places; grey: what is known
     without a model.
@@ -58,7 +36,7 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
     )
     both = where(rows, what="overlap/both")
     for label, own in lines_of([row for row in both if row.run != "scenes"]).items():
-        line(panel, own, "distance", label)
+        over(panel, own, "distance", look(own[0].run, own[0].intervention), label)
     known = {
         "real scenes, detected": (where(both, run="scenes"), "--"),
         "of an object, in its own neighbourhood": (where(rows, what="overlap/inside"), ":"),
@@ -126,7 +104,7 @@ def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
         most = max(row.K or 0 for row in own)
         panel.plot([0, most], [0, most], "--", color="gray", lw=1)
         for label, some in lines_of(own).items():
-            line(panel, some, "K", label)
+            over(panel, some, "K", look(some[0].run, some[0].intervention), label)
         panel.set(xlabel=f"K, {words}", ylabel="of them drawn")
         panel.legend(fontsize=8)
     return figure
