@@ -39,7 +39,7 @@ T = TypeVar("T")
 MOST = 1e15  # of anything that a recipe counts
 EVERY = ("log_every", "checkpoint_every", "sheet_every", "average_every")
 SNAPSHOTS = {
-    "early": 0.2,
+    "early": 0.25,
     "middle": 0.5,
     "final": 1.0,
 }  # shares of the training after which the average is kept

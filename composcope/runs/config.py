@@ -156,8 +156,8 @@ ARCHITECTURES = {  # (preset, net):  px grid width mult      blocks attention he
 RECIPES = {  # (preset, net):     images  batch    lr    warmup    decay  P_mean P_std          expected
     ("smoke",  "global"): Recipe(    1_600,   16,   8e-3,      160,    1_600, -0.3, 1.3, **TEST),  # blobs: for tests
     ("smoke",  "local"):  Recipe(    1_600,   16,   8e-3,      160,    1_600, -0.3, 1.3, **TEST),
-    ("laptop", "global"): Recipe(  128_000,   16,   1e-2,    1_600,    8_000,  0.5, 1.4, "muon", **CPU),
-    ("laptop", "local"):  Recipe(  128_000,   16,   1e-2,    1_600,    8_000,  0.5, 1.4, "muon", **CELLS),
+    ("laptop", "global"): Recipe(   64_000,   16,   1e-2,    1_600,    8_000,  0.5, 1.4, "muon", **CPU),
+    ("laptop", "local"):  Recipe(   64_000,   16,   1e-2,    1_600,    8_000,  0.5, 1.4, "muon", **CELLS),
     ("small",  "global"): Recipe( 16 << 20,  256,   1e-2,  1 << 20,  8 << 20,  0.0, 1.6, **GPU),  # exp1 to K = 7
     ("small",  "local"):  Recipe( 16 << 20,  256,   1e-2,  1 << 20,  8 << 20,  0.0, 1.6, **GPU),  # exp2l to K = 9
     ("paper",  "global"): Recipe(128 << 20, 2048, 1.2e-2, 10 << 20, 70 << 20, -0.8, 1.6, **GPU),  # exp1 to 7 (v3)
