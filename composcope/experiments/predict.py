@@ -33,7 +33,7 @@ from composcope.study.table import STEPS, TOLERANCE
 
 COUNT = 28
 MINUTES = 9.0  # of one core, for the training of each
-IMAGES = 32_000  # at most
+IMAGES = 12_800  # at most
 EXPERIMENTS = {("grid", "global"): "exp1", ("list", "global"): "exp3", ("set", "global"): "exp3s"}
 EXPERIMENTS |= {("grid", "local"): "exp2l", ("list", "local"): "exp3l"}
 LABELS = ("all", "one", "random", "all_but_one")
