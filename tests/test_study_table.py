@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from composcope.diffusion.train import SNAPSHOTS
 from composcope.results import Row
 from composcope.study import cost, table
 from composcope.study.table import (
@@ -32,7 +33,12 @@ def test_the_values_of_the_paper_by_version():
 
 def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     configs = [run.config("laptop") for run in RUNS]
-    assert len({config.recipe.images for config in configs}) == 1
+    # The runs of Figure 1 go on; half-way they have what the others have in the end.
+    images = {run.name: run.config("laptop").recipe.images for run in RUNS}
+    long = {run for run in images if images[run] != 64_000}
+    assert long == {"exp1", "exp2", "exp3", "exp2l"}
+    assert {images[run] * SNAPSHOTS["middle"] for run in long} == {64_000}
+    assert all("middle" in BY_NAME[run].snapshots for run in long)
     on_images = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "global"}
     on_patches = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "local"}
     # The paper's patches, and those as wide as the image.
@@ -111,6 +117,20 @@ def test_of_several_rows_the_pair_that_differs_least_and_then_the_newest_is_comp
         == 7
     )
     assert compare(replace(EFFECT, above=Side("exp2", LOCAL)), rows).above.value == 8
+
+
+def test_a_run_that_went_on_is_compared_as_it_was_after_as_many_images():
+    policy = Effect("Table 2", "", Side("exp1"), Side("random"), K_MAX)
+    rows = [
+        k_max("exp1", 8, 8, 9),
+        k_max("exp1", 6, 5, 7, snapshot="middle", images=128_000),
+        k_max("random", 4, 4, 5, images=128_000),
+        k_max("random", 3, 3, 4, images=64_000, snapshot="middle"),
+        k_max("exp1", 2, 2, 3, images=64_000, snapshot="early"),
+    ]
+    found = compare(policy, rows)
+    assert (found.above.value, found.below.value) == (6, 4)
+    assert "training images (128,000)" in found.terms
 
 
 def test_over_pixels_and_noise_levels_the_mean_is_compared():
