@@ -133,6 +133,17 @@ def test_a_run_that_went_on_is_compared_as_it_was_after_as_many_images():
     assert "training images (128,000)" in found.terms
 
 
+def test_runs_after_equal_numbers_of_images():
+    def filled(run: str, images: int, snapshot: str = "final") -> Row:
+        return Row("length/found", 5.0, run=run, images=images, snapshot=snapshot, K=6)
+
+    rows = [filled("exp1", 128_000), filled("exp1", 64_000, "middle"), filled("random", 64_000)]
+    sides = (Side("exp1"), Side("random"), Side("drop-one"))
+    snapshots = [side.snapshot for side in table.at_equal_images(sides, rows)]
+    assert snapshots == ["middle", "final", "final"]
+    assert table.at_equal_images(sides, []) == sides
+
+
 def test_over_pixels_and_noise_levels_the_mean_is_compared():
     def square(sigma: float, pixel: tuple[int, int], value: float) -> Row:
         more = {

@@ -103,9 +103,10 @@ def measurement(row: Row) -> tuple:
 
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
-    """The rows of one measurement of a side: its final weights asked in the usual way and judged at
-    the usual tolerance, the newest of those."""
-    wanted = {"what": what, "run": side.run, "snapshot": FINAL, **coordinates}
+    """The rows of one measurement of a side: its weights asked in the usual way and judged at the
+    usual tolerance, the newest of those."""
+    snapshot = FINAL if side.snapshot == "final" else side.snapshot
+    wanted = {"what": what, "run": side.run, "snapshot": snapshot, **coordinates}
     wanted["intervention"] = side.intervention.name if side.intervention else None
     if side.intervention and side.intervention.radius is not None:
         wanted["radius"] = side.intervention.radius

@@ -15,7 +15,7 @@ from composcope.report.tables import Table, folded
 from composcope.report.theory import circles_figure, toy_figures
 from composcope.report.words import DISTILLED, EXP1, EXP2, EXP2L, MENDED, POLICIES, kind, name
 from composcope.results import Row, where
-from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, Side
+from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, Side, at_equal_images
 
 SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
@@ -208,16 +208,18 @@ def repair_figures(rows: Sequence[Row]) -> list[Shown]:
 
 def label_figures(material: Material) -> list[Shown]:
     shown = []
-    lines = lines_over(material.rows, POLICIES, "length/found")
+    sides = at_equal_images(POLICIES, material.rows)
+    lines = lines_over(material.rows, sides, "length/found")
     labelled = {side: (f"{label}: {kind(side)}", rows) for side, (label, rows) in lines.items()}
     if lines:
         shown.append(
             Shown(
                 figures.filled(labelled, 3),
-                "Objects drawn where they were asked, by which objects were labelled.",
+                "Objects drawn where they were asked, by which objects were labelled, after equal "
+                "numbers of training images.",
             )
         )
-        found = k_max_lines(material.rows, POLICIES)
+        found = k_max_lines(material.rows, sides)
         shown.append(
             Shown(
                 figures.forest(found, "$K_{max}$, the paper's rule"),
@@ -411,7 +413,7 @@ SECTIONS = (
         label_figures,
         "Not measured; composcope reproduce --only exp1 random drop-one exp2 does it.",
         lambda m: [words.policies(m.rows)],
-        lambda m: {"": tables.lengths(m.rows, POLICIES)},
+        lambda m: {"": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows))},
         lambda m: of_runs(m.rows, POLICIES[1:3]),
     ),
     Section(

@@ -24,6 +24,7 @@ from composcope.study.table import (
     Measurement,
     PaperValue,
     Side,
+    at_equal_images,
     compare,
     covers,
 )
@@ -367,14 +368,15 @@ def own_places(rows: Sequence[Row]) -> str:
 
 def policies(rows: Sequence[Row]) -> str:
     """The order of label policies here beside the paper's."""
-    labels = {side: LABELS[BY_NAME[side.run].config().labels] for side in POLICIES}
+    sides = at_equal_images(POLICIES, rows)
+    labels = {side: LABELS[BY_NAME[side.run].config().labels] for side in sides}
     first = of_nine(rows, {side: f"with {label}" for side, label in labels.items()})
-    known = {side: one(rows, side, "length/found", K=9) for side in POLICIES}
+    known = {side: one(rows, side, "length/found", K=9) for side in sides}
     values = {side: edges(row.estimate)[0] for side, row in known.items() if row is not None}
-    if len(values) < len(POLICIES):
+    if len(values) < len(sides):
         return f"{first} Whether the order is the paper's cannot be said yet."
-    ours = sorted(POLICIES, key=lambda side: -values[side])
-    if tuple(ours) == POLICIES:
+    ours = sorted(sides, key=lambda side: -values[side])
+    if tuple(ours) == sides:
         return f"{first} This is the paper's order."
     return (
         f"{first} The paper's order is {', '.join(labels.values())}; ours is "

@@ -327,12 +327,13 @@ LOW_NOISE = Band(" at low noise", 0.0, 0.3)
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: a run, what was done to it at sampling time, and the noise levels
-    looked at."""
+    """One side of a comparison: a run, what was done to it at sampling time, the noise levels
+    looked at, and how far it was trained."""
 
     run: str
     intervention: Intervention | None = None
     sigmas: Band = ALL_NOISE
+    snapshot: str = "final"
 
     def __str__(self) -> str:
         means = (
@@ -341,6 +342,19 @@ class Side:
             else f" with the intervention {self.intervention.name!r}"
         )
         return f"{self.run}{means}{self.sigmas.words}"
+
+
+def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, ...]:
+    """The same runs, each after as many images as the one with fewest has in the end, where a
+    snapshot was measured there."""
+    measured = [where(rows, run=side.run, what="length/found") for side in sides]
+    ends = [row.images for own in measured for row in own if row.snapshot == "final" and row.images]
+    fewest = min(ends, default=None)
+    equal = []
+    for side, own in zip(sides, measured, strict=True):
+        snapshots = {row.snapshot for row in own if row.images == fewest and row.snapshot}
+        equal.append(replace(side, snapshot=min(snapshots, default=side.snapshot)))
+    return tuple(equal)
 
 
 @dataclass(frozen=True)
