@@ -10,7 +10,7 @@ from composcope.evaluation import Found
 from composcope.experiments import neighbourhoods, overlap, predict
 from composcope.features import sdxl
 from composcope.locality import intervene
-from composcope.locality.intervention import Peaks, Strongest
+from composcope.locality.neighbourhoods import Peaks, Strongest
 from composcope.report import sections
 from composcope.report.material import Material
 from composcope.report.words import repaired

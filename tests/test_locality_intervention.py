@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from composcope.errors import InputError
-from composcope.locality.intervention import (
+from composcope.locality import (
     INTERVENTIONS,
     ComposedScores,
     Counted,

@@ -25,7 +25,7 @@ from composcope.evaluation import Found, detect, evaluate
 from composcope.features import sdxl
 from composcope.files import write_png
 from composcope.locality import INTERVENTIONS, intervene
-from composcope.locality.intervention import Asked, Neighbourhoods, none_and_singles
+from composcope.locality.neighbourhoods import Asked, Neighbourhoods, none_and_singles
 from composcope.report.repair import neighbourhood_figure
 from composcope.report.sheets import sheet
 from composcope.results import Row, add_rows, mean, row

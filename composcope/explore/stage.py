@@ -36,8 +36,9 @@ from composcope.explore.requests import (
 from composcope.features.words import Words
 from composcope.files import read_json
 from composcope.locality.influence import influences
-from composcope.locality.intervention import Asked, LocalConditions, in_turns, intervene
+from composcope.locality.intervention import LocalConditions, in_turns, intervene
 from composcope.locality.jacobian import pixel_gradients
+from composcope.locality.neighbourhoods import Asked
 from composcope.locality.profile import centred_square, near, near_chance
 from composcope.runs.model import SHIPPED, find, load
 from composcope.scenes.condition import SumOfParts

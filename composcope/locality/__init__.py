@@ -1,20 +1,12 @@
 """What does each pixel of a score look at: which other pixels, and which conditions?"""
 
+from composcope.diffusion.denoiser import Counted
 from composcope.locality.audit import Audit, audit
 from composcope.locality.influence import influence, noised, trajectory
-from composcope.locality.intervention import (
-    INTERVENTIONS,
-    ComposedScores,
-    Counted,
-    LocalConditions,
-    LocalPixels,
-    Nearest,
-    Strongest,
-    Within,
-    intervene,
-)
+from composcope.locality.intervention import ComposedScores, LocalConditions, LocalPixels, intervene
 from composcope.locality.jacobian import jacobian, pixel_gradient, pixel_reach
 from composcope.locality.measure import locality
+from composcope.locality.neighbourhoods import INTERVENTIONS, Nearest, Strongest, Within
 
 __all__ = [
     "INTERVENTIONS",

@@ -2,229 +2,25 @@
 
     x0(i) = D(x, sigma, c_{L_i})(i)      pixel i sees only the conditions L_i near it (definition 1)
 
-Pixels that share L_i share a pass; the passes of a batch are evaluated together. Radii and widths
-are in image sides: an object is as large whatever the grid that it is asked on."""
+Pixels that share L_i share a pass; the passes of a batch are evaluated together."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import (  # noqa: F401
-    Cond,
-    Counted,
-    Denoiser,
-    Sigmas,
-    SplitConditioner,
-    Wrapper,
-    X,
-)
-from composcope.diffusion.places import offsets
+from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, SplitConditioner, Wrapper, X
 from composcope.errors import InputError
-
-Radius = float | Callable[[float], float]  # in image sides; or a function of the noise level
-Subsets = Bool[Tensor, "subset condition"]
-Weights = Float[Tensor, "subset height width"]
-Passes = Float[Tensor, "subset channel height width"]  # what the denoiser makes of each subset
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What one image is asked: the conditions, their noise level, and the size of the image."""
-
-    parts: Float[Tensor, "condition features"]
-    conditioner: Any  # a SplitConditioner; one without places serves neighbourhoods that need none
-    sigma: float
-    size: tuple[int, int]
-
-    def offsets(self) -> Float[Tensor, "2 condition height width"]:
-        """How far each pixel's centre is from each condition's place, down and across."""
-        if not hasattr(self.conditioner, "places"):
-            raise InputError(
-                "these conditions have no places to be near to; take neighbourhoods=Strongest()"
-            )
-        return offsets(self.conditioner.places(self.parts).to(self.parts), self.size)
-
-    def near(self, radius: Radius) -> Bool[Tensor, "condition height width"]:
-        """Neighbourhoods are squares, as the patches of section E.3 are."""
-        return self.offsets().amax(0) < (radius(self.sigma) if callable(radius) else radius)
-
-
-@runtime_checkable
-class Neighbourhoods(Protocol):
-    """Which subsets of the conditions are denoised with, and how much each pixel takes of each.
-
-    Weights sum to 1. `about` are the row coordinates of what is measured with them: intervention
-    and radius."""
-
-    @property
-    def about(self) -> Mapping[str, Any]: ...
-
-    def subsets(self, asked: Asked) -> Subsets: ...
-
-    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights: ...
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """L_i is the nearest condition, if it is within `radius`, else none: a pass a condition, and
-    one more.
-
-    For models that only ever saw one label. `smooth` blurs the borders of the neighbourhoods (0:
-    hard)."""
-
-    radius: Radius = 0.1875
-    smooth: float = 0.0
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        if callable(self.radius):
-            return {"intervention": "annealed"}
-        return {"intervention": "smooth" if self.smooth else "local", "radius": self.radius}
-
-    def subsets(self, asked: Asked) -> Subsets:
-        return none_and_singles(len(asked.parts), asked.parts.device)
-
-    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        radius = self.radius(asked.sigma) if callable(self.radius) else self.radius
-        nearest = nearest_within(asked.offsets(), radius)
-        return blurred_weights(one_subset(nearest, len(subsets)), self.smooth)
-
-
-@dataclass(frozen=True)
-class Within:
-    """L_i is every condition within `radius`: as many passes as there are different sets."""
-
-    radius: Radius = 0.1875
-    smooth: float = 0.0
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "within", "radius": None if callable(self.radius) else self.radius}
-
-    def different(self, asked: Asked) -> tuple[Subsets, Tensor]:
-        """The different sets, and which of them each pixel has."""
-        members = asked.near(self.radius).flatten(1).T
-        # One more column, for all: unique wants something to compare when nothing is asked.
-        sets, which = F.pad(members, (1, 0)).unique(dim=0, return_inverse=True)
-        return sets[:, 1:], which.view(asked.size)
-
-    def subsets(self, asked: Asked) -> Subsets:
-        return self.different(asked)[0]
-
-    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        return blurred_weights(one_subset(self.different(asked)[1], len(subsets)), self.smooth)
-
-
-@dataclass(frozen=True)
-class Strongest:
-    """L_i is the condition that acts most on pixel i of this very image, where it acts: no places
-    are needed.
-
-    Its influence is that of equation 10 on the condition alone, || D(x, {k}) - D(x, {}) ||; a pixel
-    at which no condition has `share` of its own greatest influence goes without."""
-
-    share: float = 0.25
-    smooth: float = 0.0
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "own"}
-
-    def subsets(self, asked: Asked) -> Subsets:
-        return none_and_singles(len(asked.parts), asked.parts.device)
-
-    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        acts = (x0[1:] - x0[:1]).norm(dim=1)
-        acts = acts / acts.amax((1, 2), keepdim=True).clamp_min(torch.finfo(x0.dtype).tiny)
-        strongest = torch.cat([torch.full_like(x0[:1, 0], self.share), acts]).argmax(0)
-        return blurred_weights(one_subset(strongest, len(subsets)), self.smooth)
-
-
-@dataclass(frozen=True)
-class Peaks:
-    """Places that the model finds itself: a condition's is where it acts most on this very image,
-    and L_i is the condition whose place is nearest, if it is within `radius`.
-
-    It acts where D(x, {k}) differs from D(x, {}), blurred with a Gaussian of `width`. The most
-    decided condition chooses first, and no place is within `radius` of one that is taken, as long
-    as there is room.
-    """
-
-    radius: float = 0.1875
-    width: float = 0.05
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "peaks", "radius": self.radius}
-
-    def subsets(self, asked: Asked) -> Subsets:
-        return none_and_singles(len(asked.parts), asked.parts.device)
-
-    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        nearest = nearest_within(offsets(self.places(x0), asked.size), self.radius)
-        return one_subset(nearest, len(subsets))
-
-    def places(self, x0: Passes) -> Float[Tensor, "condition 2"]:
-        """The (u, v) of each condition: the centre of a pixel."""
-        acts = blurred_weights((x0[1:] - x0[:1]).norm(dim=1), self.width)
-        acts = acts / acts.mean((1, 2), keepdim=True).clamp_min(torch.finfo(x0.dtype).tiny)
-        height, width = acts.shape[1:]
-        found = acts.new_zeros(len(acts), 2)
-        free = torch.ones_like(acts[:1], dtype=torch.bool)
-        left = torch.ones(len(acts), dtype=torch.bool, device=acts.device)
-        while bool(left.any()):
-            open_places = free if bool(free.any()) else torch.ones_like(free)
-            choice = acts.masked_fill(~(open_places & left[:, None, None]), -torch.inf)
-            k, pixel = divmod(int(choice.argmax()), height * width)
-            row, column = divmod(pixel, width)
-            found[k] = torch.tensor([(column + 0.5) / width, (row + 0.5) / height])
-            free = free & (offsets(found[k : k + 1], (height, width)).amax(0) >= self.radius)
-            left[k] = False
-        return found
-
-
-@dataclass(frozen=True)
-class SummedScores:
-    """No neighbourhoods: the sum of single-condition scores less (K - 1) background scores, the
-    same at every pixel.
-
-    Projective composition (Bradley et al. 2025, definition 5.1; Liu et al. 2022). Scores are affine
-    in x0."""
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "composed"}
-
-    def subsets(self, asked: Asked) -> Subsets:
-        return none_and_singles(len(asked.parts), asked.parts.device)
-
-    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        weights = x0.new_ones(len(subsets), *asked.size)
-        weights[0] = 1 - len(asked.parts)
-        return weights
-
-
-def annealed_radius(sigma: float) -> float:
-    """From 1/8 of the image at no noise to 5/16 at much: scores are more local at low noise."""
-    return 0.125 + 0.1875 * sigma / (1 + sigma)
-
-
-# The interventions by the names that rows and command lines use; narrower and wider ones are
-# `local` with a radius.
-INTERVENTIONS: dict[str, Neighbourhoods] = {
-    "local": Nearest(),
-    "smooth": Nearest(smooth=0.0625),
-    "annealed": Nearest(annealed_radius),
-    "own": Strongest(),
-    "peaks": Peaks(),
-    "within": Within(),
-    "composed": SummedScores(),
-}
+from composcope.locality.neighbourhoods import (
+    INTERVENTIONS,
+    Asked,
+    Nearest,
+    Neighbourhoods,
+    SummedScores,
+)
 
 
 def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "LocalConditions":
@@ -374,33 +170,3 @@ def in_turns(
     """denoiser(x[image], sigma[image], cond), at most `rows` at a time."""
     turns = zip(image.split(rows), cond.split(rows), strict=True)
     return torch.cat([denoiser(x[some], sigma[some], c) for some, c in turns])
-
-
-def none_and_singles(count: int, device: torch.device) -> Subsets:
-    """The empty set, then each condition alone."""
-    return torch.cat([torch.zeros(1, count), torch.eye(count)]).bool().to(device)
-
-
-def nearest_within(
-    offsets: Float[Tensor, "2 condition height width"], radius: float
-) -> Int[Tensor, "height width"]:
-    """At every pixel 0, or 1 + the nearest condition if the pixel is in its square."""
-    away = offsets.norm(dim=0).masked_fill(offsets.amax(0) >= radius, torch.inf)
-    nothing = away.new_full((1, *away.shape[1:]), torch.finfo(away.dtype).max)
-    return torch.cat([nothing, away]).argmin(0)
-
-
-def one_subset(index: Tensor, classes: int) -> Weights:
-    """All of one subset at every pixel, by its index."""
-    return F.one_hot(index, classes).permute(2, 0, 1).float()
-
-
-def blurred_weights(weights: Weights, width: float) -> Weights:
-    """Each map blurred by a Gaussian of standard deviation `width`; their sum stays as it is."""
-    for dim in (1, 2) if width else ():
-        side = weights.shape[dim]
-        apart = torch.arange(side, device=weights.device)
-        kernel = torch.exp(-(((apart[:, None] - apart) / (side * width)) ** 2) / 2)
-        kernel = kernel / kernel.sum(1, keepdim=True)
-        weights = (weights.transpose(dim, 2) @ kernel.T).transpose(dim, 2)
-    return weights
