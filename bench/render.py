@@ -51,12 +51,13 @@ from composcope.scenes import Rules, render
 from composcope.scenes.rules import draw
 for first in range(0, 40_000, 2000):
     some = draw(0, first, 2000, Rules())
-    render([some.scene(i) for i in range(1 if first == 0 else 2000)], 32)
+    render(some[: 1 if first == 0 else 2000], 32)
     if first == 0:
         print(f"{time.perf_counter() - start:.1f} s")
     if first in (4000, 38_000):
-        peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # not
-        getrusage print(f"{int(peak.split()[1]) >> 10} MB")
+        # not getrusage, which counts what the parent held
+        peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+        print(f"{int(peak.split()[1]) >> 10} MB")
 """
 
 

@@ -18,7 +18,8 @@ from composcope.scenes import (
     Rules,
     Scene,
 )
-from composcope.scenes.condition import CONDITIONERS, labelled
+from composcope.scenes.condition import CONDITIONERS
+from composcope.scenes.labels import labelled
 from composcope.scenes.scene import COLORS
 
 locations = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12).map(tuple)

@@ -12,17 +12,8 @@ from hypothesis import strategies as st
 from composcope.errors import InputError
 from composcope.scenes import Rules, project, sample, visible_pixels
 from composcope.scenes.condition import PAPER_LOCATIONS
-from composcope.scenes.rules import draw
-from composcope.scenes.scene import (
-    CAMERA,
-    COLORS,
-    LAMPS,
-    MATERIALS,
-    SHAPES,
-    SIZES,
-    Scene,
-    camera_axes,
-)
+from composcope.scenes.rules import TABLES, draw
+from composcope.scenes.scene import CAMERA, LAMPS, Scene, camera_axes
 
 seeds = st.integers(0, 2**63)
 
@@ -54,28 +45,27 @@ def test_scenes_refused_for_hidden_objects_are_those_the_full_count_refuses(seed
     """
     loose = draw(seed, 0, 20, Rules(objects=(count, count), min_pixels=0))
     strict = draw(seed, 0, 20, Rules(objects=(count, count)))
-    for i, pixels in enumerate(visible_pixels([loose.scene(i) for i in range(20)])):
-        assert (loose.scene(i) == strict.scene(i)) == (pixels.min() >= 200)
+    for a, b, pixels in zip(loose, strict, visible_pixels(loose), strict=True):
+        assert (a == b) == (pixels.min() >= 200)
 
 
 def test_a_scene_depends_on_seed_and_index_alone():
     rules = Rules(objects=(1, 6))
-    batch = draw(7, 100, 12, rules)
     scenes = [sample(7, 100 + i, rules) for i in range(12)]
-    assert scenes == [batch.scene(i) for i in range(12)]
+    assert scenes == draw(7, 100, 12, rules)
     assert len(set(scenes)) == 12
     assert sample(8, 100, rules) != scenes[0]
 
 
 def test_every_kind_is_drawn_and_each_as_often():
-    drawn = draw(0, 0, 3000, Rules(objects=(1, 3), min_pixels=0))
-    assert np.abs(np.bincount(drawn.counts, minlength=4)[1:] - 1000).max() < 4 * np.sqrt(
-        3000 * 2 / 9
-    )
-    first = drawn.looks[:, 0]
-    for column, table in enumerate((SHAPES, SIZES, MATERIALS, COLORS)):
+    scenes = draw(0, 0, 3000, Rules(objects=(1, 3), min_pixels=0))
+    firsts = [scene.objects[0] for scene in scenes]
+    kinds = [([len(scene.objects) for scene in scenes], (1, 2, 3))]
+    for name, table in TABLES.items():
+        kinds.append(([getattr(thing, name[:-1]) for thing in firsts], table))
+    for values, table in kinds:
         p = 1 / len(table)
-        counts = np.bincount(first[:, column].astype(int), minlength=len(table))
+        counts = np.array([values.count(value) for value in table])
         assert np.abs(counts - 3000 * p).max() < 4 * np.sqrt(3000 * p * (1 - p))
 
 

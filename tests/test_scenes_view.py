@@ -38,7 +38,7 @@ def test_places_are_fractions_of_the_view():
 
 
 def test_all_objects_of_a_square_scene_are_wholly_inside():
-    scenes = [draw(1, 0, 200, Rules(objects=(3, 3), view="square")).scene(i) for i in range(200)]
+    scenes = draw(1, 0, 200, Rules(objects=(3, 3), view="square"))
     shown, _ = layers(scenes, (240, 240))
     beyond, _ = layers(
         [Scene(s.objects, s.camera, s.key, s.fill, s.back, "full") for s in scenes], (320, 240)
@@ -47,7 +47,7 @@ def test_all_objects_of_a_square_scene_are_wholly_inside():
     assert all(len(np.unique(one)) == 4 for one in shown)
     places = np.array([scene.places for scene in scenes])
     assert places.min() > 0 and places.max() < 1
-    loose = [draw(1, 0, 200, Rules(objects=(3, 3))).scene(i) for i in range(200)]
+    loose = draw(1, 0, 200, Rules(objects=(3, 3)))
     outside = [np.abs(np.array(scene.places)[:, 0] - 0.5).max() > 3 / 8 for scene in loose]
     assert any(outside)  # without the rule some would be
 

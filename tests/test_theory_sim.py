@@ -75,4 +75,4 @@ def test_rise_and_order():
     assert S.learned_at(diverged, S.Concepts((1.0, 1.5), (0.1, 0.1), 2)).tolist() == [[4.0, 4.0]]
     first, second = S.Network(2, 3).layers(3, 1)
     assert (first != second).all()  # layers of one shape are drawn apart
-    assert S.Network(2, 3, start="positive").layers(2, 1)[0].min() >= 0
+    assert S.Network(2, 3, positive=True).layers(2, 1)[0].min() >= 0

@@ -30,7 +30,8 @@ from composcope.progress import bar
 from composcope.results import Estimate, Row, mean, row
 from composcope.results.samples import Record as Told
 from composcope.results.samples import Samples, read_samples, write_samples
-from composcope.scenes.condition import CONDITIONERS, SumOfParts, most_unlabelled
+from composcope.scenes.condition import CONDITIONERS, SumOfParts
+from composcope.scenes.labels import most_unlabelled
 
 Images = UInt8[np.ndarray, "n h w 3"]
 APART = 100_000  # seeds of neighbouring K are this far apart

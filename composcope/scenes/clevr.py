@@ -51,11 +51,8 @@ def to_struct(
         "image_index": index,
         "image_filename": image_filename(index, split),
         "objects": [object_struct(scene, o, size) for o in scene.objects],
-        "relationships": {
-            name: related(coords, direction) for name, direction in directions.items()
-        },
-        "directions": {name: direction.tolist() for name, direction in directions.items()}
-        | vertical,
+        "relationships": {name: related(coords, along) for name, along in directions.items()},
+        "directions": {name: along.tolist() for name, along in directions.items()} | vertical,
         "camera_location": list(scene.camera),
         "lights": {"Key": list(scene.key), "Fill": list(scene.fill), "Back": list(scene.back)},
         "view": scene.view,
@@ -68,17 +65,9 @@ def image_filename(index: int, split: str = "new") -> str:
 
 def object_struct(scene: Scene, o: Object, size: tuple[int, int]) -> dict[str, Any]:
     u, v, depth = project(scene.camera, (o.x, o.y, o.radius), scene.view)
-    look = {
-        "shape": o.shape,
-        "size": o.size,
-        "material": o.material,
-        "color": o.color,
-        "rotation": o.rotation,
-    }
-    return look | {
-        "3d_coords": [o.x, o.y, o.radius],
-        "pixel_coords": [u * size[0], v * size[1], depth],
-    }
+    look = {name: getattr(o, name) for name in (*TABLES, "rotation")}
+    coords = {"3d_coords": [o.x, o.y, o.radius], "pixel_coords": [u * size[0], v * size[1], depth]}
+    return look | coords
 
 
 def related(coords: np.ndarray, direction: np.ndarray) -> list[list[int]]:
@@ -107,13 +96,9 @@ def structs(path: str | Path) -> Iterator[tuple[dict[str, Any], str]]:
         raise InputError(f"{path} does not exist")
     # in a folder made by `composcope scenes`, beside what it was made from
     official = path / "CLEVR_scenes.json"
-    files = (
-        [official]
-        if official.exists()
-        else sorted(path.glob("*.json"))
-        if path.is_dir()
-        else [path]
-    )
+    files = [official if official.exists() else path]
+    if path.is_dir() and not official.exists():
+        files = sorted(path.glob("*.json"))
     if not files:
         raise InputError(f"{path} holds no scenes (.json files)")
     for file in files:
@@ -143,19 +128,14 @@ def to_scene(struct: dict[str, Any], where: str) -> Scene:
     if "camera_location" in struct:
         camera = numbers(struct, "camera_location", where, 3)
         if not any(camera[:2]):
-            raise InputError(
-                f"{where}: a camera_location right above the origin has no up in its image"
-            )
+            reason = "right above the origin has no up in its image"
+            raise InputError(f"{where}: a camera_location {reason}")
     else:
         camera = estimated(objects, pixel_coords(rows, where))
-    return Scene(objects, camera, key, fill, back, recorded_view(struct, where))
-
-
-def recorded_view(struct: dict[str, Any], where: str) -> str:
     view = struct.get("view", "full")
     if view not in VIEWS:
         raise InputError(f"{where}: the view {view!r} is none of {', '.join(VIEWS)}")
-    return view
+    return Scene(objects, camera, key, fill, back, view)
 
 
 def to_object(row: Any, where: str) -> Object:
@@ -186,9 +166,8 @@ def pixel_coords(rows: list[dict], where: str) -> np.ndarray | None:
     """[object, 3]: column, row and depth of each, if all have them."""
     if not rows or any("pixel_coords" not in row for row in rows):
         return None
-    return np.array(
-        [numbers(row, "pixel_coords", f"{where}, objects[{i}]", 3) for i, row in enumerate(rows)]
-    )
+    objects = ((row, f"{where}, objects[{i}]") for i, row in enumerate(rows))
+    return np.array([numbers(row, "pixel_coords", at, 3) for row, at in objects])
 
 
 def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[float, float, float]:
@@ -196,11 +175,8 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[flo
     if seen is None:
         return CAMERA
     points = np.array([(o.x, o.y, o.radius) for o in objects])
-    fits = [
-        camera
-        for camera, error in (fitted(points, seen, size) for size in IMAGES)
-        if error <= PIXELS
-    ]
+    found = [fitted(points, seen, size) for size in IMAGES]
+    fits = [camera for camera, error in found if error <= PIXELS]
     # the jitter is small
     return min(fits, key=lambda camera: math.dist(camera, CAMERA), default=CAMERA)
 
@@ -213,22 +189,16 @@ def fitted(
     camera = np.array(CAMERA)
     for _ in range(10):
         off = residuals(camera, points, seen, size)
-        slope = np.stack(
-            [
-                (residuals(camera + step, points, seen, size) - off) / 1e-6
-                for step in 1e-6 * np.eye(3)
-            ],
-            1,
-        )
+        moved = [residuals(camera + step, points, seen, size) for step in 1e-6 * np.eye(3)]
+        slope = (np.stack(moved, 1) - off[:, None]) / 1e-6
         normal = slope.T @ slope + np.eye(3)
         step = np.linalg.solve(normal, slope.T @ off + camera - CAMERA)
         camera = camera - step
         if np.abs(step).max() < 1e-4:
             break
-    error = np.abs(residuals(camera, points, seen, size).reshape(-1, 3)[:, :2]).max()
-    return (float(camera[0]), float(camera[1]), float(camera[2])), float(error) if np.isfinite(
-        error
-    ) else np.inf
+    error = float(np.abs(residuals(camera, points, seen, size).reshape(-1, 3)[:, :2]).max())
+    x, y, z = camera.tolist()
+    return (x, y, z), error if np.isfinite(error) else np.inf
 
 
 def residuals(
@@ -239,6 +209,5 @@ def residuals(
     right, up, depth = camera_axes(tuple(camera)) @ (points - camera).T
     scale = size[0] / 2 / HALF_WIDTH  # pixels are square, so both axes have the same scale
     column, row = size[0] / 2 + scale * right / depth, size[1] / 2 - scale * up / depth
-    return (np.stack([column, row, depth * size[0] / 11], 1) - seen * (1, 1, size[0] / 11)).reshape(
-        -1
-    )
+    shown = np.stack([column, row, depth * size[0] / 11], 1)
+    return (shown - seen * (1, 1, size[0] / 11)).reshape(-1)

@@ -20,8 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.chance import LABELS as LABELS_USE
-from composcope.chance import SLOTS, below, key, shuffled
+from composcope.chance import LABELS, SLOTS, key, shuffled
 from composcope.errors import InputError
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, Object, Scene, Seen
@@ -32,38 +31,8 @@ PAPER_LOCATIONS = (
     *((0.65, 0.65), (0.65, 0.25), (0.25, 0.65), (0.35, 0.35), (0.45, 0.65), (0.45, 0.25)),
     *((0.65, 0.45), (0.25, 0.45), (0.45, 0.45), (0.55, 0.55), (0.35, 0.55), (0.55, 0.35)),
 )
-# Which objects of a training image are labelled. In the words of the paper's table 2: "All labels",
-# "Single label", "Rand num labels", "Drop one label".
-LABELS = ("all", "one", "random", "all_but_one")
-
-
 UNSEEN = 10**9  # beyond the seeds of trainings: what an evaluation chooses was not trained on
-
-
-def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
-    """The conditions a label policy keeps, in their order, chosen by `seed` alone.
-
-    "random" keeps 1 to n of n: the paper does not give the range, but calls K = 0 out of
-    distribution (table 2)."""
-    if labels not in LABELS:
-        raise InputError(
-            f"there is no label policy {labels!r}; the policies are {', '.join(LABELS)}"
-        )
-    n, choice = len(conditions), key(seed, 0, LABELS_USE)
-    if labels == "all" or n == 0:
-        return tuple(conditions)
-    keep = {"one": 1, "random": 1 + below(n, choice, n), "all_but_one": n - 1}[labels]
-    return tuple(conditions[k] for k in sorted(shuffled(n, choice)[:keep]))
-
-
-def most_unlabelled(labels: str, objects: int) -> int:
-    """The most objects that a label policy leaves without a label in an image of so many."""
-    return {
-        "all": 0,
-        "one": objects - 1,
-        "random": objects - 1,
-        "all_but_one": min(1, objects - 1),
-    }[labels]
+Parts = Float[np.ndarray, "conditions features"]
 
 
 @runtime_checkable
@@ -109,7 +78,7 @@ class SumOfParts(ABC):
         """The most conditions that one image can be asked for in an evaluation."""
 
     @abstractmethod
-    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
+    def parts(self, condition_set: Sequence, seed: int) -> Parts:
         """One vector a condition; InputError for what is not a condition of this kind."""
 
     @abstractmethod
@@ -144,28 +113,21 @@ class SumOfParts(ABC):
 
     def of(self, scene: Scene | Seen) -> tuple:
         """The condition set of all objects of a scene."""
-        return tuple(
-            self.read(o, place) for o, place in zip(scene.objects, scene.places, strict=True)
-        )
+        return tuple(map(self.read, scene.objects, scene.places))
 
     def ask(self, K: int, num: int, seed: int = 0, way: str | None = None) -> list[tuple]:
         """`num` condition sets of K conditions each."""
-        way = way or self.ways[0]
+        way, nouns = way or self.ways[0], f"{self.noun}s"
         if way not in self.ways:
-            raise InputError(
-                f"{self.noun}s are not chosen in the way {way!r}; the ways are {', '.join(self.ways)}"
-            )
+            ways = ", ".join(self.ways)
+            raise InputError(f"{nouns} are not chosen in the way {way!r}; the ways are {ways}")
         if not 0 <= K <= self.most:
-            raise InputError(
-                f"cannot ask for {K} {self.noun}s; from 0 to {self.most} can be asked for"
-            )
+            raise InputError(f"cannot ask for {K} {nouns}; from 0 to {self.most} can be asked for")
         return [self.choose(K, seed, index, way) for index in range(num)]
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
         """The parts that `cond` is the sum of, one a condition; counts are sums of one-hot rows."""
-        return torch.eye(len(cond), dtype=cond.dtype, device=cond.device).repeat_interleave(
-            cond.long(), 0
-        )
+        return torch.eye(len(cond)).to(cond).repeat_interleave(cond.long(), 0)
 
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The (u, v) each part speaks of."""
@@ -222,20 +184,16 @@ class Locations(SumOfParts):
 
     def parse(self, text: str) -> tuple:
         try:
-            places = tuple(
-                tuple(float(part) for part in place.split(",")) for place in text.split()
-            )
+            places = tuple(tuple(map(float, place.split(","))) for place in text.split())
             checked(places)
         except ValueError:
-            raise InputError(
-                f'{text!r} is not "u,v u,v ..." within 0 to 1, such as "{self.like}"'
-            ) from None
+            like = f'"u,v u,v ..." within 0 to 1, such as "{self.like}"'
+            raise InputError(f"{text!r} is not {like}") from None
         return places
 
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
-        return sample(
-            seed, 0, replace(rules, objects=(len(condition_set),) * 2), places=condition_set
-        )
+        as_many = replace(rules, objects=(len(condition_set),) * 2)
+        return sample(seed, 0, as_many, places=condition_set)
 
 
 class Names(SumOfParts):
@@ -251,21 +209,21 @@ class Names(SumOfParts):
     def most(self) -> int:
         return len(self.names)
 
-    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
+    def parts(self, condition_set: Sequence, seed: int) -> Parts:
         unknown = [name for name in condition_set if name not in self.names]
         if unknown:
+            names = ", ".join(self.names)
             raise InputError(
-                f"there is no {self.noun} {unknown[0]!r}; the {self.noun}s are {', '.join(self.names)}"
+                f"there is no {self.noun} {unknown[0]!r}; the {self.noun}s are {names}"
             )
-        return one_hot(
-            np.array([self.names.index(name) for name in condition_set], int), self.features
-        )
+        index = np.array([self.names.index(name) for name in condition_set], int)
+        return one_hot(index, self.features)
 
     def condition(self, value: Any, where: str) -> str:
         return word(value, where)
 
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
-        order = shuffled(len(self.names), key(UNSEEN + seed, index, LABELS_USE))
+        order = shuffled(len(self.names), key(UNSEEN + seed, index, LABELS))
         return tuple(self.names[k] for k in order[:K])
 
     def parse(self, text: str) -> tuple:
@@ -275,10 +233,7 @@ class Names(SumOfParts):
 
     def scene(self, condition_set: Sequence, seed: int, rules: Rules) -> Scene:
         scene = sample(seed, 0, replace(rules, objects=(len(condition_set),) * 2))
-        dressed = (
-            self.dress(o, name) for o, name in zip(scene.objects, condition_set, strict=True)
-        )
-        return replace(scene, objects=tuple(dressed))
+        return replace(scene, objects=tuple(map(self.dress, scene.objects, condition_set)))
 
     @abstractmethod
     def dress(self, thing: Object, name: str) -> Object:
@@ -304,7 +259,7 @@ class LocationGrid(Locations):
     def features(self) -> int:
         return self.grid_size**2
 
-    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
+    def parts(self, condition_set: Sequence, seed: int) -> Parts:
         u, v = checked(condition_set).T
         cell = np.minimum([v * self.grid_size, u * self.grid_size], self.grid_size - 1).astype(int)
         return one_hot(cell[0] * self.grid_size + cell[1], self.features)
@@ -316,9 +271,8 @@ class LocationGrid(Locations):
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
         """The centre of each part's cell."""
         cell = parts.argmax(1)
-        return (
-            torch.stack([cell % self.grid_size, cell // self.grid_size], 1) + 0.5
-        ) / self.grid_size
+        column_row = torch.stack([cell % self.grid_size, cell // self.grid_size], 1)
+        return (column_row + 0.5) / self.grid_size
 
 
 def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray, "places features"]:
@@ -349,31 +303,24 @@ class LocationList(Locations):
     def features(self) -> int:
         return self.slots * self.count**2
 
-    def parts(self, condition_set: Sequence, seed: int) -> Float[np.ndarray, "conditions features"]:
+    def parts(self, condition_set: Sequence, seed: int) -> Parts:
         where = checked(condition_set)
         if len(where) > self.slots:
             raise InputError(f"{len(where)} locations do not fit in a list of {self.slots} slots")
-        slot = (
-            shuffled(self.slots, key(seed, 0, SLOTS))
-            if self.order == "scattered"
-            else list(range(self.slots))
-        )
+        slot = list(range(self.slots))
+        if self.order == "scattered":
+            slot = shuffled(self.slots, key(seed, 0, SLOTS))
         parts = np.zeros((len(where), self.slots, self.count**2), np.float32)
         parts[range(len(where)), slot[: len(where)]] = waves(where, self.count)
         return parts.reshape(-1, self.features)
 
-    def entries(
-        self, cond: Float[Tensor, "*batch features"]
-    ) -> Float[Tensor, "*batch slots waves"]:
-        return cond.unflatten(-1, (self.slots, -1))
-
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]:
-        slots = torch.eye(self.slots, dtype=cond.dtype, device=cond.device)
-        full = self.entries(cond)[:, 0] > 0
+        full = cond.view(self.slots, -1)[:, 0] > 0
+        slots = torch.eye(self.slots).to(cond)
         return slots[full].repeat_interleave(self.count**2, 1) * cond
 
     def places(self, parts: Float[Tensor, "conditions features"]) -> Float[Tensor, "conditions 2"]:
-        return self.place(self.entries(parts).sum(1))
+        return self.place(parts.unflatten(1, (self.slots, -1)).sum(1))
 
     def place(self, entry: Float[Tensor, "*batch waves"]) -> Float[Tensor, "*batch 2"]:
         """The (u, v) whose waves an entry holds, read from the slowest ones; (0.5, 0.5) of an empty
@@ -452,7 +399,7 @@ class Vocabulary(Names):
 # The conditioners of the project by the names that configurations and command lines use.
 CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
     "grid": LocationGrid.made,
-    "list": lambda grid_size: LocationList(),
+    "list": LocationList.made,
     "packed": lambda grid_size: LocationList(order="packed"),
     "set": lambda grid_size: LocationList(shared=True),
     "color": ColorCounts.made,
@@ -470,13 +417,11 @@ def outside(name: str) -> None:
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"there is no conditioner {name!r}, which is read as package.module:Class ({error})"
-        ) from None
+        reason = f"which is read as package.module:Class ({error})"
+        raise InputError(f"there is no conditioner {name!r}, {reason}") from None
     if not (isinstance(found, type) and issubclass(found, SumOfParts)):
-        raise InputError(
-            f"{name} is no conditioner: not a subclass of composcope.scenes.condition.SumOfParts"
-        )
+        base = "composcope.scenes.condition.SumOfParts"
+        raise InputError(f"{name} is no conditioner: not a subclass of {base}")
     CONDITIONERS[name] = found.made
 
 

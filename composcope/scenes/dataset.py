@@ -16,7 +16,8 @@ from torch import Tensor
 from composcope.chance import LABELS, SHUFFLE, key, shuffled
 from composcope.errors import InputError
 from composcope.scenes import sources
-from composcope.scenes.condition import SumOfParts, labelled
+from composcope.scenes.condition import SumOfParts
+from composcope.scenes.labels import labelled
 from composcope.scenes.render import render, shape_of
 from composcope.scenes.rules import Rules, draw
 from composcope.scenes.sources import Item, read_item, resized
@@ -42,8 +43,7 @@ class Stream:
     seed: int = 0
 
     def batch(self, start: int, count: int) -> Batch:
-        drawn = draw(self.seed, start, count, self.rules)
-        scenes = [drawn.scene(i) for i in range(count)]
+        scenes = draw(self.seed, start, count, self.rules)
         sets = [self.conditioner.of(scene) for scene in scenes]
         return labelled_batch(render(scenes, self.size), sets, self, start)
 
@@ -83,9 +83,8 @@ class Folder:
         asked = [(item, self.conditions(item)) for item in found]
         visible = [(item, conditions) for item, conditions in asked if self.shows(item, conditions)]
         if not visible:
-            raise InputError(
-                f"{self.path} has no pictures to draw from, or shows none of its places"
-            )
+            message = "has no pictures to draw from, or shows none of its places"
+            raise InputError(f"{self.path} {message}")
         return visible
 
     def conditions(self, item: Item) -> tuple:

@@ -23,7 +23,6 @@ from composcope.files import clear, is_partial, locked, whole, write_text
 from composcope.scenes.clevr import image_filename, to_struct
 from composcope.scenes.render import render, shape_of
 from composcope.scenes.rules import Rules, draw, sample
-from composcope.scenes.scene import Scene
 
 SHARD = 1000  # images in a shard
 CHUNK = 64  # images in memory as pixels at a time, if they are not large
@@ -45,9 +44,8 @@ class Job:
         if self.num < 1:
             raise InputError(f"the number of images is at least 1, not {self.num}")
         if self.format not in WRITERS:
-            raise InputError(
-                f"there is no format {self.format!r}; the formats are {', '.join(WRITERS)}"
-            )
+            formats = ", ".join(WRITERS)
+            raise InputError(f"there is no format {self.format!r}; the formats are {formats}")
         if self.format == "parquet":
             parquet()
         shape_of(self.size)
@@ -79,21 +77,17 @@ def export(job: Job, out: str | Path) -> None:
 
 def claim(job: Job, out: Path) -> None:
     """Say in job.json what the folder holds; a folder that holds anything else is left alone."""
-    said = json.dumps(
-        asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}, indent=1
-    )
-    if (out / "job.json").exists():
-        if (out / "job.json").read_text(encoding="utf-8") != said:
-            raise InputError(
-                f"{out} holds other scenes (see {out / 'job.json'}); repeat that job "
-                "or choose another folder"
-            )
-    elif any(file.name != ".lock" and not is_partial(file) for file in out.iterdir()):
-        raise InputError(
-            f"{out} is not empty and holds no scenes of this command; choose another folder"
-        )
+    about = asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}
+    text, file = json.dumps(about, indent=1), out / "job.json"
+    if file.exists():
+        if file.read_text(encoding="utf-8") != text:
+            advice = "repeat that job or choose another folder"
+            raise InputError(f"{out} holds other scenes (see {file}); {advice}")
+    elif any(other.name != ".lock" and not is_partial(other) for other in out.iterdir()):
+        reason = "is not empty and holds no scenes of this command"
+        raise InputError(f"{out} {reason}; choose another folder")
     else:
-        write_text(out / "job.json", said)
+        write_text(file, text)
 
 
 def chunk(job: Job) -> int:
@@ -107,16 +101,12 @@ def examples(job: Job, indices: range, tick: Tick) -> Iterator[Example]:
     with ThreadPoolExecutor() as pool:
         at_once = chunk(job)
         for first in range(indices.start, indices.stop, at_once):
-            scenes = drawn(job, range(first, min(first + at_once, indices.stop)))
+            count = min(at_once, indices.stop - first)
+            scenes = draw(job.seed, first, count, job.rules)
             images = pool.map(encoded, render(scenes, job.size))
             for index, (scene, png) in enumerate(zip(scenes, images, strict=True), start=first):
                 yield Example(index, png, to_struct(scene, index, shape_of(job.size)))
                 tick(1)
-
-
-def drawn(job: Job, indices: range) -> list[Scene]:
-    found = draw(job.seed, indices.start, len(indices), job.rules)
-    return [found.scene(i) for i in range(len(indices))]
 
 
 def encoded(image: np.ndarray) -> bytes:
@@ -128,9 +118,8 @@ def encoded(image: np.ndarray) -> bytes:
 
 def write_clevr(job: Job, out: Path, tick: Tick) -> None:
     """images/*.png and, last, CLEVR_scenes.json."""
-    with (
-        ThreadPoolExecutor() as pool
-    ):  # a file is waited for until it is on the disk, so several at a time
+    # A file is waited for until it is on the disk, so several at a time.
+    with ThreadPoolExecutor() as pool:
         at_once = chunk(job)
         for first in range(0, job.num, at_once):
             indices = range(first, min(first + at_once, job.num))
@@ -153,17 +142,13 @@ def write_image(folder: Path, example: Example) -> None:
 
 def scenes_json(job: Job) -> Iterator[str]:
     """The official file, a scene at a time: a million scenes do not fit in memory as JSON."""
-    yield (
-        json.dumps({"info": {"date": "", "version": "1.0", "split": "new", "license": ""}})[:-1]
-        + ', "scenes": [\n'
-    )
+    info = {"info": {"date": "", "version": "1.0", "split": "new", "license": ""}}
+    yield json.dumps(info)[:-1] + ', "scenes": [\n'
     for first in range(0, job.num, SHARD):
-        for index, scene in enumerate(
-            drawn(job, range(first, min(first + SHARD, job.num))), start=first
-        ):
-            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + (
-                ",\n" if index < job.num - 1 else "\n]}\n"
-            )
+        scenes = draw(job.seed, first, min(SHARD, job.num - first), job.rules)
+        for index, scene in enumerate(scenes, start=first):
+            end = ",\n" if index < job.num - 1 else "\n]}\n"
+            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + end
 
 
 def write_shards(
@@ -185,10 +170,8 @@ def write_tar(of: Iterator[Example], file: Path) -> None:
     whom they were made."""
     with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as tar:
         for example in of:
-            for suffix, content in (
-                ("png", example.png),
-                ("json", json.dumps(example.struct).encode()),
-            ):
+            parts = {"png": example.png, "json": json.dumps(example.struct).encode()}
+            for suffix, content in parts.items():
                 entry = tarfile.TarInfo(f"{example.index:08d}.{suffix}")
                 entry.size = len(content)
                 tar.addfile(entry, io.BytesIO(content))
@@ -201,15 +184,13 @@ def write_parquet(of: Iterator[Example], file: Path) -> None:
     first = next(of)
     schema = pyarrow.Table.from_pylist([row(first)]).schema
     with pyarrow.parquet.ParquetWriter(file, schema, compression="none") as out:
-        rows = []
-        size = 0
+        rows, size = [], 0
         for example in chain([first], of):
             rows.append(row(example))
             size += len(example.png)
             if size > BYTES:
                 out.write_table(pyarrow.Table.from_pylist(rows, schema))
-                rows = []
-                size = 0
+                rows, size = [], 0
         if rows:
             out.write_table(pyarrow.Table.from_pylist(rows, schema))
 

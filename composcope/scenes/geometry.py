@@ -262,9 +262,8 @@ def visible(objects, i, box, camera, frame, width, height, enough):
                 for j in range(len(objects)):
                     near = box[j, 0] <= col < box[j, 1] and box[j, 2] <= row < box[j, 3]
                     if seen and j != i and near:
-                        seen = (
-                            hit(objects[j], True, camera[0], camera[1], camera[2], dx, dy, dz) >= t
-                        )
+                        other = hit(objects[j], True, camera[0], camera[1], camera[2], dx, dy, dz)
+                        seen = other >= t
                 shown += seen
     return shown
 

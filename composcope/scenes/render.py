@@ -56,17 +56,9 @@ def pack(
     rows, starts = [], [0]
     for scene in scenes:
         for o in scene.objects:
-            kind = (
-                float(SHAPES.index(o.shape)),
-                o.radius,
-                o.x,
-                o.y,
-                math.cos(o.rotation),
-                math.sin(o.rotation),
-            )
-            rows.append(
-                (*kind, float(MATERIALS.index(o.material)), *(c / 255 for c in COLORS[o.color]))
-            )
+            turn = math.cos(o.rotation), math.sin(o.rotation)
+            look = float(MATERIALS.index(o.material)), *(c / 255 for c in COLORS[o.color])
+            rows.append((float(SHAPES.index(o.shape)), o.radius, o.x, o.y, *turn, *look))
         starts.append(len(rows))
     cameras = np.array([s.camera for s in scenes], float).reshape(-1, 3)
     lamps = np.array([(s.key, s.fill, s.back) for s in scenes], float).reshape(-1, 3, 3)
@@ -81,9 +73,8 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
     """(width, height), both at least 1."""
     width, height = size if isinstance(size, tuple) else (int(size), int(size))
     if min(width, height) < 1 or width * height > MOST_PIXELS:
-        raise InputError(
-            f"an image of {width}x{height} pixels: give sizes of at least 1, and no more than 2^26 pixels"
-        )
+        advice = "give sizes of at least 1, and no more than 2^26 pixels"
+        raise InputError(f"an image of {width}x{height} pixels: {advice}")
     return width, height
 
 
@@ -95,10 +86,9 @@ def render(
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
     width, height = shape_of(size)
+    across, down = (2 * max(1, round(SAMPLES / side / 2)) for side in (width, height))
     out = np.empty((len(scenes), height, width, 3), np.uint8)
-    _render(
-        *pack(scenes), *(2 * max(1, round(SAMPLES / side / 2)) for side in (width, height)), out
-    )
+    _render(*pack(scenes), across, down, out)
     return out
 
 
@@ -118,12 +108,9 @@ def layers(
     """Which object each pixel's centre shows (-1 for the ground), and its depth along the viewing
     direction."""
     width, height = shape_of(size)
-    index, depth = (
-        np.empty((len(scenes), height, width), np.int64),
-        np.empty((len(scenes), height, width)),
-    )
-    objects, starts, cameras, halves, _ = pack(scenes)
-    _layers(objects, starts, cameras, halves, index, depth)
+    depth = np.empty((len(scenes), height, width))
+    index = np.empty(depth.shape, np.int64)
+    _layers(*pack(scenes)[:4], index, depth)
     return index, depth
 
 
@@ -159,11 +146,10 @@ def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
             box[0], box[1], box[2], box[3] = width, 0, height, 0
             dx, dy, dz, _, spread, _ = beam(light, k == 3, row[2], row[3], row[1])
             half = row[1] + spread * 2 * row[1] / dz + pixel
+            wide = half * 1.415 if row[0] == CUBE else half
             for corner in range(8):
-                x = row[2] + (2 * (corner & 1) - 1) * (half * 1.415 if row[0] == CUBE else half)
-                y = row[3] + (2 * (corner >> 1 & 1) - 1) * (
-                    half * 1.415 if row[0] == CUBE else half
-                )
+                x = row[2] + (2 * (corner & 1) - 1) * wide
+                y = row[3] + (2 * (corner >> 1 & 1) - 1) * wide
                 z = row[1] + (2 * (corner >> 2) - 1) * half
                 if k < 3:  # along the line from the lamp through the corner, down to the ground
                     dx, dy, dz = light[0] - x, light[1] - y, max(light[2] - z, 0.05)
@@ -199,9 +185,8 @@ def darken(objects, lights, shadows, row, col, pixel, x, y):
             if box[0] <= col < box[1] and box[2] <= row < box[3]:
                 if reach == 0:
                     dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, 0.0)
-                hidden += (1 - hidden) * cover(
-                    objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach
-                )
+                own = cover(objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach)
+                hidden += (1 - hidden) * own
         power *= hidden * ALBEDO * dz
         r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
     for i in range(len(objects)):
@@ -248,12 +233,10 @@ def image(objects, camera, half_width, lamps, across, down, out):
             r = g = b = gx = gy = 0.0
             open_rays = 0
             for block in range(across * down // 4 if near else 0):
+                left, top = block % (across // 2) * 2, block // (across // 2) * 2
                 for k in range(4):
-                    u = 2 * (col + (block % (across // 2) * 2 + (k & 1) + 0.5) / across) / width - 1
-                    v = (
-                        1
-                        - 2 * (row + (block // (across // 2) * 2 + (k >> 1) + 0.5) / down) / height
-                    )
+                    u = 2 * (col + (left + (k & 1) + 0.5) / across) / width - 1
+                    v = 1 - 2 * (row + (top + (k >> 1) + 0.5) / down) / height
                     dx, dy, dz = ray(frame, u, v)
                     who, t = first(objects, box, row, col, ox, oy, oz, dx, dy, dz)
                     whos[k] = who
@@ -269,18 +252,12 @@ def image(objects, camera, half_width, lamps, across, down, out):
                     if objects[who, 6] == 0 or across > 2:
                         for j in range(k + 1, 4):
                             if whos[j] == who:
-                                x, y, z, same = (
-                                    x + points[j, 0],
-                                    y + points[j, 1],
-                                    z + points[j, 2],
-                                    same + 1,
-                                )
+                                x, y, z = x + points[j, 0], y + points[j, 1], z + points[j, 2]
+                                same += 1
                                 whos[j] = -1
                         x, y, z = x / same, y / same, z / same
-                    stray = k if across == 2 else block
-                    lr, lg, lb = surface(
-                        objects, lights, who, stray, pixel * 2 / across, camera, x, y, z
-                    )
+                    stray, blur = k if across == 2 else block, pixel * 2 / across
+                    lr, lg, lb = surface(objects, lights, who, stray, blur, camera, x, y, z)
                     r, g, b = r + same * lr, g + same * lg, b + same * lb
             share = 1.0
             if near:
@@ -300,15 +277,8 @@ def image(objects, camera, half_width, lamps, across, down, out):
 @parallel
 def _render(objects, starts, cameras, halves, lamps, across, down, out):
     for i in prange(len(out)):
-        image(
-            objects[starts[i] : starts[i + 1]],
-            cameras[i],
-            halves[i],
-            lamps[i],
-            across,
-            down,
-            out[i],
-        )
+        own = objects[starts[i] : starts[i + 1]]
+        image(own, cameras[i], halves[i], lamps[i], across, down, out[i])
 
 
 @parallel

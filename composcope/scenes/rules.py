@@ -34,6 +34,7 @@ MOST = 100  # objects a scene may be asked to have
 REACH = 7.0  # given places must lie on the flat of the ground, this near to the origin
 # whole scenes that are tried before the rules are said to be impossible: about a second
 ATTEMPTS = 30000
+TABLES = {"shapes": SHAPES, "sizes": SIZES, "materials": MATERIALS, "colors": COLORS}
 LOOK = 10  # attempts that looking for hidden objects counts for
 FITS, CROWDED, NO_GROUND = 0, 1, 2  # what became of a scene
 
@@ -59,58 +60,22 @@ class Rules:
 
     def __post_init__(self) -> None:
         if np.shape(self.objects) != (2,):
-            raise InputError(
-                f"objects are a range, fewest and most, such as (1, 3), not {self.objects!r}"
-            )
+            given = repr(self.objects)
+            raise InputError(f"objects are a range, fewest and most, such as (1, 3), not {given}")
         low, high = self.objects
         if not 0 <= low <= high <= MOST:
             raise InputError(f"objects are a range within 0-{MOST}, not {low}-{high}")
-        known = {"shapes": SHAPES, "sizes": SIZES, "materials": MATERIALS, "colors": COLORS}
-        for name, allowed in known.items():
+        for name, allowed in TABLES.items():
             wrong = [value for value in getattr(self, name) if value not in allowed]
             if wrong or not getattr(self, name):
-                raise InputError(
-                    f"{name} are some of {', '.join(allowed)}, not {wrong[0] if wrong else 'none'}"
-                )
+                given = wrong[0] if wrong else "none"
+                raise InputError(f"{name} are some of {', '.join(allowed)}, not {given}")
         if self.view not in VIEWS:
             raise InputError(f"there is no view {self.view!r}; the views are {', '.join(VIEWS)}")
         for field in fields(self)[5:-1]:
-            if not 0 <= getattr(self, field.name) < math.inf:
-                raise InputError(
-                    f"{field.name} is a number from 0 on, not {getattr(self, field.name)}"
-                )
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Scenes as arrays. `rows` are the renderer's (see geometry); `looks` are shape, size, material
-    and colour, as indices in their tables, and the rotation; `rig` is the camera and the key, fill
-    and back lamp."""
-
-    counts: np.ndarray  # int64 [scene]
-    rows: np.ndarray  # float64 [scene, most, 10]
-    looks: np.ndarray  # float64 [scene, most, 5]
-    rig: np.ndarray  # float64 [scene, 4, 3]
-    view: str
-
-    def scene(self, i: int) -> Scene:
-        objects = zip(self.looks[i, : self.counts[i]].tolist(), self.rows[i].tolist(), strict=False)
-        camera, key, fill, back = (tuple(position) for position in self.rig[i].tolist())
-        return Scene(
-            tuple(named(look, row[2], row[3]) for look, row in objects),
-            camera,
-            key,
-            fill,
-            back,
-            self.view,
-        )
-
-
-def named(look: list[float], x: float, y: float) -> Object:
-    shape, size, material, color = (int(index) for index in look[:4])
-    return Object(
-        SHAPES[shape], tuple(SIZES)[size], MATERIALS[material], tuple(COLORS)[color], x, y, look[4]
-    )
+            value = getattr(self, field.name)
+            if not 0 <= value < math.inf:
+                raise InputError(f"{field.name} is a number from 0 on, not {value}")
 
 
 Places = Sequence[tuple[float, float]]
@@ -123,51 +88,51 @@ def sample(seed: int, index: int, rules: Rules, places: Places | None = None) ->
     Given places are exempt from the margins and from `spread`. Sizes and shapes are drawn until all
     else is met; where that never happens, until no two objects overlap; where even that is
     impossible, InputError."""
-    return draw(seed, index, 1, rules, places).scene(0)
+    return draw(seed, index, 1, rules, places)[0]
 
 
-def draw(seed: int, start: int, count: int, rules: Rules, places: Places | None = None) -> Drawn:
-    """Scenes start .. start + count - 1 of `seed` as arrays."""
+def draw(
+    seed: int, start: int, count: int, rules: Rules, places: Places | None = None
+) -> list[Scene]:
+    """Scenes start .. start + count - 1 of `seed`."""
     where = np.array(() if places is None else places, float).reshape(-1, 2)
     if not ((where >= 0) & (where <= 1)).all():
         raise InputError(
             f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the view's width and height"
         )
     most = rules.objects[1] if places is None else len(where)
-    drawn = Drawn(
-        counts=np.zeros(count, np.int64),
-        rows=np.zeros((count, most, 10)),
-        looks=np.zeros((count, most, 5)),
-        rig=np.zeros((count, 4, 3)),
-        view=rules.view,
-    )
+    counts = np.zeros(count, np.int64)
+    rows = np.zeros((count, most, 10))  # as the renderer has them, see geometry
+    looks = np.zeros((count, most, 5))  # shape, size, material, colour as indices; rotation
+    rig = np.zeros((count, 4, 3))  # the camera and the key, fill and back lamp
     first = np.uint64(int(seed) & MASK), np.uint64(int(start) & MASK)
     numbers = (*rules.objects, rules.tries, rules.min_pixels, places is not None)
-    bounds = (
-        *map(
-            float,
-            (
-                rules.camera_jitter,
-                rules.lamp_jitter,
-                rules.spread,
-                rules.min_distance,
-                rules.margin,
-            ),
-        ),
-    )
+    lengths = rules.camera_jitter, rules.lamp_jitter, rules.spread, rules.min_distance, rules.margin
     view = VIEWS[rules.view], *PIXELS[rules.view], rules.view == "square"
-    arrays = drawn.counts, drawn.rows, drawn.looks, drawn.rig
-    failed, why = fill(*first, numbers, bounds, view, choices(rules), where, *arrays)
+    given = numbers, tuple(map(float, lengths)), view, choices(rules), where
+    failed, why = fill(*first, *given, counts, rows, looks, rig)
     if why != FITS:
-        raise InputError(impossible(why, start + failed, int(drawn.counts[failed]), rules, places))
-    return drawn
+        raise InputError(impossible(why, start + failed, int(counts[failed]), rules, places))
+    return [
+        Scene(
+            tuple(map(named, looks[i, :n].tolist(), rows[i, :n, 2:4].tolist())),
+            *map(tuple, rig[i].tolist()),
+            view=rules.view,
+        )
+        for i, n in enumerate(counts)
+    ]
+
+
+def named(look: list[float], at: list[float]) -> Object:
+    shape, size, material, color = (int(index) for index in look[:4])
+    kind = SHAPES[shape], tuple(SIZES)[size], MATERIALS[material], tuple(COLORS)[color]
+    return Object(*kind, *at, look[4])
 
 
 def impossible(why: int, index: int, count: int, rules: Rules, places: Places | None) -> str:
     if why == NO_GROUND:
-        return (
-            f"no object can stand at the place {tuple(places[count])}: it is not on the flat ground"  # type: ignore[index]
-        )
+        place = tuple(places[count])  # type: ignore[index]
+        return f"no object can stand at the place {place}: it is not on the flat ground"
     if places is not None:
         return f"no {len(places)} objects at the given places are free of overlap in scene {index}: they are too close"
     asked = (
@@ -176,18 +141,12 @@ def impossible(why: int, index: int, count: int, rules: Rules, places: Places | 
     return f"no scene of {count} objects was found to meet the rules ({asked}): ask for fewer or loosen them"
 
 
-def choices(rules: Rules) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def choices(rules: Rules) -> tuple[np.ndarray, ...]:
     """The shapes, sizes, materials and colours to choose from, as indices in their tables."""
-    pairs = (
-        (rules.shapes, SHAPES),
-        (rules.sizes, SIZES),
-        (rules.materials, MATERIALS),
-        (rules.colors, COLORS),
+    return tuple(
+        np.array([list(table).index(one) for one in getattr(rules, name)])
+        for name, table in TABLES.items()
     )
-    shapes, sizes, materials, colors = (
-        np.array([list(table).index(name) for name in some]) for some, table in pairs
-    )
-    return shapes, sizes, materials, colors
 
 
 BASE = np.array([CAMERA, *LAMPS.values()])
@@ -216,11 +175,8 @@ def fill(seed, start, numbers, bounds, view, choice, places, counts, rows, looks
                 key, n, counts[i], tries, limits, view, choice, places, rows[i], looks[i], rig[i, 0]
             )
             attempt += LOOK if why == FITS else 1
-            if (
-                why == FITS
-                and not relaxed
-                and hidden(rows[i, : counts[i]], rig[i, 0], view, min_pixels)
-            ):
+            shown = rows[i, : counts[i]]
+            if why == FITS and not relaxed and hidden(shown, rig[i, 0], view, min_pixels):
                 why = CROWDED
             if why == NO_GROUND:
                 counts[i] = failed
@@ -252,10 +208,8 @@ def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, c
                 if not x * x + y * y < REACH * REACH:
                     return n, NO_GROUND, i
             else:
-                x, y = (
-                    spread * (2 * uniform(key, n + 2) - 1),
-                    spread * (2 * uniform(key, n + 3) - 1),
-                )
+                x = spread * (2 * uniform(key, n + 2) - 1)
+                y = spread * (2 * uniform(key, n + 3) - 1)
             n += 4
             ball[1], ball[2], ball[3] = RADII[size], x, y
             seen = len(places) > 0 or not bounded or inside(ball, camera, frame)
@@ -268,19 +222,10 @@ def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, c
         color = colors[int(uniform(key, n + 1) * len(colors))]
         turn = 360 * uniform(key, n + 2)
         rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3] = shape, RADII[size] * SHRINK[shape], x, y
-        rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7:10] = (
-            math.cos(turn),
-            math.sin(turn),
-            material,
-            RGB[color],
-        )
-        looks[i, 0], looks[i, 1], looks[i, 2], looks[i, 3], looks[i, 4] = (
-            shape,
-            size,
-            material,
-            color,
-            turn,
-        )
+        rows[i, 4], rows[i, 5], rows[i, 6] = math.cos(turn), math.sin(turn), material
+        rows[i, 7:10] = RGB[color]
+        looks[i, 0], looks[i, 1], looks[i, 2] = shape, size, material
+        looks[i, 3], looks[i, 4] = color, turn
         n += 3
     return n, FITS, count
 
@@ -294,10 +239,8 @@ def free(rows, x, y, radius, ahead, min_distance, margin):
         dx, dy = x - rows[i, 2], y - rows[i, 3]
         if math.sqrt(dx * dx + dy * dy) - radius - rows[i, 1] < min_distance:
             return False
-        behind, right = (
-            abs(dx * ahead[0] + dy * ahead[1]) / flat,
-            abs(dx * ahead[1] - dy * ahead[0]) / flat,
-        )
+        behind = abs(dx * ahead[0] + dy * ahead[1]) / flat
+        right = abs(dx * ahead[1] - dy * ahead[0]) / flat
         if 0 < behind < margin or 0 < right < margin:
             return False
     return True

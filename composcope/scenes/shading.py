@@ -87,14 +87,8 @@ def beam(light, far, x, y, z):
     wx, wy, wz = light[0] - x, light[1] - y, light[2] - z
     near = 1 / math.sqrt(wx * wx + wy * wy + wz * wz)
     aim = (wx * light[3] + wy * light[4] + wz * light[5]) * near
-    return (
-        wx * near,
-        wy * near,
-        wz * near,
-        light[6] * max(aim, 0.0) * near * near,
-        light[7] * near,
-        1 / near,
-    )
+    power = light[6] * max(aim, 0.0) * near * near
+    return wx * near, wy * near, wz * near, power, light[7] * near, 1 / near
 
 
 @compiled
@@ -251,11 +245,9 @@ def bend(row, nx, ny, nz):
     curvature."""
     if row[0] == SPHERE:
         return 1 / row[1]
-    side = (
-        max(abs(row[4] * nx + row[5] * ny), abs(row[4] * ny - row[5] * nx))
-        if row[0] == CUBE
-        else 1 - abs(nz)
-    )
+    side = 1 - abs(nz)
+    if row[0] == CUBE:
+        side = max(abs(row[4] * nx + row[5] * ny), abs(row[4] * ny - row[5] * nx))
     if max(side, abs(nz)) < 0.98:
         return 1 / (row[1] * (1 - (CUBE_FLAT if row[0] == CUBE else CAP_FLAT)))
     return 0.5 / row[1] if row[0] == CYLINDER and abs(nz) < 0.5 else 0.0
@@ -277,11 +269,9 @@ def metal(objects, i, lights, stray, blur, x, y, z, nx, ny, nz, vx, vy, vz):
     tr, tg, tb = glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, ROUGH**2)
     side, rise = LOBE * (1 - 2 * (stray & 1)), LOBE * (1 - (stray & 2))
     flat = 1 / math.sqrt(rx * rx + ry * ry + 1e-9)
-    qx, qy, qz = (
-        rx - (side * ry + rise * rz * rx) * flat,
-        ry + (side * rx - rise * rz * ry) * flat,
-        rz + rise / flat,
-    )
+    qx = rx - (side * ry + rise * rz * rx) * flat
+    qy = ry + (side * rx - rise * rz * ry) * flat
+    qz = rz + rise / flat
     if qx * nx + qy * ny + qz * nz > 0:
         scale = 1 / math.sqrt(qx * qx + qy * qy + qz * qz)
         qx, qy, qz = mirrored(objects, i, lights, x, y, z, qx * scale, qy * scale, qz * scale)

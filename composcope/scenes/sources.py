@@ -151,9 +151,8 @@ def words(path: str | Path, field: str | None = None) -> tuple[str, ...]:
     found: set[str] = set()
     for item in items(path):
         if not isinstance(item.shows, dict):
-            raise InputError(
-                f"{path} holds scenes, not words; a vocabulary is made from {' or '.join(LISTS)}"
-            )
+            advice = f"a vocabulary is made from {' or '.join(LISTS)}"
+            raise InputError(f"{path} holds scenes, not words; {advice}")
         values = conditions(item.shows, field, item.where)
         found |= {word(value, item.where) for value in values}
     if not found:

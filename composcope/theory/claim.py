@@ -38,26 +38,18 @@ class Claim:
         """Equality asks whether the interval reaches what was predicted; the inequalities judge the
         value itself."""
         value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
-        slack = self.tolerance + (ROUND_OFF if low is not None else 0.0)
         if self.rule == "=":
-            reaches_down = (value if low is None else low) <= self.predicted + slack
-            reaches_up = (value if high is None else high) >= self.predicted - slack
-            return reaches_down and reaches_up
+            slack = self.tolerance + (ROUND_OFF if low is not None else 0.0)
+            lowest, highest = (value if end is None else end for end in (low, high))
+            return lowest <= self.predicted + slack and highest >= self.predicted - slack
         gap = value - self.predicted
         return gap <= self.tolerance if self.rule == "<=" else gap >= -self.tolerance
 
     def row(self, room: str, **coordinates: Any) -> Row:
         """Of what `room` measures: theory or sim."""
-        return row(
-            f"{room}/{self.name}",
-            self.estimate,
-            claim=self.says,
-            predicted=float(self.predicted),
-            tolerance=float(self.tolerance),
-            rule=self.rule,
-            holds=self.holds,
-            **coordinates,
-        )
+        judged = {"rule": self.rule, "holds": self.holds, "tolerance": float(self.tolerance)}
+        about = {"claim": self.says, "predicted": float(self.predicted), **judged, **coordinates}
+        return row(f"{room}/{self.name}", self.estimate, **about)
 
 
 @dataclass(frozen=True)
@@ -70,19 +62,11 @@ class Toy:
     def save(self, path: Path) -> None:
         """The curves, in single precision."""
         arrays = {name: np.asarray(values) for name, values in self.curves.items()}
-        small = {
-            name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in arrays.items()
-        }
-        write_arrays(path, {"claims": [claim.name for claim in self.claims]}, small)
+        for name, array in arrays.items():
+            arrays[name] = array.astype(np.float32) if array.dtype == np.float64 else array
+        write_arrays(path, {"claims": [claim.name for claim in self.claims]}, arrays)
 
 
 def frequency(name: str, says: str, predicted: float, hits: Tensor, rule: Rule = "=") -> Claim:
     """A share of trials with its Wilson interval."""
     return Claim(name, says, predicted, mean(hits.bool().numpy()), 0.0, rule)
-
-
-def average(
-    name: str, says: str, predicted: float, values: Tensor, tolerance: float, rule: Rule = "="
-) -> Claim:
-    """A mean over samples with its bootstrap interval."""
-    return Claim(name, says, predicted, mean(values.double().numpy()), tolerance, rule)

@@ -1,5 +1,4 @@
-"""The claims of the paper as numbers: each is measured on an exact toy and compared with what was
-predicted for it."""
+"""The claims of the paper as numbers, each measured on an exact toy."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,7 +8,8 @@ import torch
 from torch import Tensor
 
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.theory.claim import Claim, Toy, average, frequency
+from composcope.results import mean
+from composcope.theory.claim import Toy
 from composcope.theory.composition import (
     NOTHING,
     Asked,
@@ -36,15 +36,24 @@ from composcope.theory.feature_space import (
     sample_through_features,
     time_map,
 )
-from composcope.theory.mixture import Mixture, blend, gaussian, kl, kl_gaussian, kl_line, mixture
+from composcope.theory.mixture import (
+    Mixture,
+    blend,
+    gaussian,
+    kl,
+    kl_gaussian,
+    kl_line,
+    mixture,
+    normal,
+)
+from composcope.theory.predictions import judged
 from composcope.theory.relaxation import Coupled, bound, errors, gaussian_conditional_kl, kl_slope
 from composcope.theory.score_machine import score_machine
 
 
 def points(n: int, sigma: float, count: int = 20) -> Tensor:
-    return (1 + sigma) * torch.randn(
-        count, n, generator=torch.Generator().manual_seed(n), dtype=torch.float64
-    )
+    generator = torch.Generator().manual_seed(n)
+    return (1 + sigma) * torch.randn(count, n, generator=generator, dtype=torch.float64)
 
 
 def lcs_gap(p: Conditional, sigma: float, J: Asked) -> float:
@@ -53,45 +62,27 @@ def lcs_gap(p: Conditional, sigma: float, J: Asked) -> float:
 
 
 def lemma_1() -> Toy:
-    sigmas, sets = (0.0, 0.2, 1.0, 10.0), all_subsets(3)
-    exact = max(
-        lcs_gap(random_composition(seed), s, J) for seed in range(10) for s in sigmas for J in sets
-    )
-    loose = [random_composition(seed, factorised=False) for seed in range(10)]
-    printed = max(lcs_gap(p, s, J) for p in loose for s in sigmas for J in sets)
+    def largest(factorised: bool) -> float:
+        compositions = [random_composition(seed, factorised) for seed in range(10)]
+        cases = product(compositions, (0.0, 0.2, 1.0, 10.0), all_subsets(3))
+        return max(lcs_gap(p, sigma, J) for p, sigma, J in cases)
+
     rhos = [0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9]
     shown = [0.0, 1.0, 3.0]
-    gaps = [
-        [lcs_gap(correlated_background(rho), sigma, NOTHING) for rho in rhos] for sigma in shown
-    ]
-    return Toy(
-        [
-            Claim(
-                "lemma1/cpc_to_lcs",
-                "Lemma 1: the LCS is the score of a CPC, p(.|0) factorised",
-                0,
-                exact,
-                1e-10,
-            ),
-            Claim(
-                "lemma1/lcs_to_cpc", "converse: an LCS integrates to a CPC", 0, converse_gap(), 1e-9
-            ),
-            Claim(
-                "lemma1/as_printed",
-                "Lemma 1 for every CPC of Definition 2, as printed",
-                0,
-                printed,
-                1e-10,
-            ),
-        ],
-        {"rho": rhos, "sigma": shown, "gap": gaps},
-    )
+    backgrounds = [correlated_background(rho) for rho in rhos]
+    gaps = [[lcs_gap(p, sigma, NOTHING) for p in backgrounds] for sigma in shown]
+    measured = {
+        "lemma1/cpc_to_lcs": largest(factorised=True),
+        "lemma1/lcs_to_cpc": converse_gap(),
+        "lemma1/as_printed": largest(factorised=False),
+    }
+    return Toy(judged(measured), {"rho": rhos, "sigma": shown, "gap": gaps})
 
 
 def correlated_background(rho: float) -> Composition:
     """Two one-pixel blocks whose p(. | nothing) is correlated: Definition 2 holds for every rho."""
-    cov = torch.tensor([[[1.0, rho], [rho, 1.0]]], dtype=torch.float64)
-    empty = Mixture(torch.ones(1).double(), torch.zeros(1, 2).double(), cov)
+    cov = torch.tensor([[1.0, rho], [rho, 1.0]], dtype=torch.float64)
+    empty = normal(torch.zeros(2).double(), cov)
     return Composition(empty, ((0,), (1,)), (gaussian([2.0], 0.5),) * 2)
 
 
@@ -101,12 +92,8 @@ def converse_gap() -> float:
     p, gaps = Coupled(0.8), []
     for sigma, J in product((0.0, 0.5, 3.0), all_subsets(3)):
         x, phat = points(p.n, sigma), induced(p, J)
-        gap = (
-            phat.log_density(x, sigma)
-            - phat.log_density(0 * x, sigma)
-            - line_integral(p, x, sigma, J)
-        )
-        gaps.append(gap.abs().max().item())
+        grown = phat.log_density(x, sigma) - phat.log_density(0 * x, sigma)
+        gaps.append((grown - line_integral(p, x, sigma, J)).abs().max().item())
     return max(gaps)
 
 
@@ -115,14 +102,12 @@ def length() -> Toy:
     truth, each = objects(side=3), 20
     order = torch.rand(40, 9, generator=torch.Generator().manual_seed(0)).argsort(1).argsort(1)
     cond = (order < torch.arange(40)[:, None] // 4).float().repeat_interleave(each // 4, 0)
-    drawn = sample(
-        local(learn_from_pairs(truth)), range(len(cond)), (1, 6, 6), cond, noise_levels(12)
-    ).flatten(1)
+    learned = local(learn_from_pairs(truth))
+    drawn = sample(learned, range(len(cond)), (1, 6, 6), cond, noise_levels(12)).flatten(1)
     there = torch.stack([drawn[:, list(block)].mean(1).abs() > 0.5 for block in truth.blocks], 1)
     right = (there == cond.bool()).all(1)
-    says = "K = 0..9 objects at the places asked for, after pairs only"
     return Toy(
-        [frequency("lemma1/length", says, 1.0, right)],
+        judged({"lemma1/length": mean(right.numpy())}),
         {"asked": cond.sum(1), "drawn": there.sum(1), "images": drawn[::each].view(-1, 6, 6)},
     )
 
@@ -139,52 +124,19 @@ def relaxation() -> Toy:
     # Epsilon grows tenfold between them.
     slope = math.log10(against_epsilon[2][0] / against_epsilon[0][0])
     far = math.log10(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)) / 2
-    ours, theirs = [
-        [bound(errors(Coupled(0.3), s, swap), J) for s in sigmas] for swap in (False, True)
-    ]
+    ours = [bound(errors(Coupled(0.3), s), J) for s in sigmas]
+    theirs = [bound(errors(Coupled(0.3), s, as_in_lemma_3=True), J) for s in sigmas]
+    measured = {
+        "lemma2/bound": max(ratios),
+        "lemma2/order": slope,
+        "definition3/finite": far,
+        "lemma3/decreasing": step_up(theirs),
+        "lemma3/repaired": step_up(ours),
+        "lemma3/same_order": theirs[0] / ours[0],
+        "claim1/derivative": claim_1(),
+    }
     return Toy(
-        [
-            Claim(
-                "lemma2/bound",
-                "Lemma 2: KL(truth || LCS) / bound, largest (+3 std. err.)",
-                1,
-                max(ratios),
-                0,
-                "<=",
-            ),
-            Claim("lemma2/order", "our prediction: the KL grows as epsilon^2", 2, slope, 0.1),
-            Claim(
-                "definition3/finite",
-                "errors stay finite for correlated Gaussians (growth in y)",
-                0,
-                far,
-                0.01,
-            ),
-            Claim(
-                "lemma3/decreasing",
-                "Lemma 3: largest step up of its sup-KL",
-                0,
-                step_up(theirs),
-                0,
-                "<=",
-            ),
-            Claim(
-                "lemma3/repaired",
-                "Lemma 3 in Definition 3's order of the KL",
-                0,
-                step_up(ours),
-                0,
-                "<=",
-            ),
-            Claim(
-                "lemma3/same_order",
-                "both orders are one quantity (ratio, noise 0)",
-                1,
-                theirs[0] / ours[0],
-                0.01,
-            ),
-            claim_1(),
-        ],
+        judged(measured),
         {
             "epsilon": list(epsilons),
             "by_epsilon": against_epsilon,
@@ -200,19 +152,14 @@ def step_up(values: list[float]) -> float:
     return max(later - earlier for earlier, later in pairwise(values))
 
 
-def claim_1() -> Claim:
+def claim_1() -> float:
+    """The formula against finite differences: the largest relative gap."""
     p, q = mixture([[-1.0], [1.0]], 0.4, [1, 3]), mixture([[0.0], [2.0]], 0.6)
     gaps = []
     for t in (0.2, 0.5, 1.0, 2.0, 5.0):
         difference = (kl_line(p, q, t * 1.0001) - kl_line(p, q, t * 0.9999)) / (0.0002 * t)
         gaps.append(abs(kl_slope(p, q, t) / difference - 1))
-    return Claim(
-        "claim1/derivative",
-        "Claim 1: formula against finite differences (relative)",
-        0,
-        max(gaps),
-        1e-5,
-    )
+    return max(gaps)
 
 
 def feature_space() -> Toy:
@@ -234,106 +181,44 @@ def feature_space() -> Toy:
     ts = [0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0]
     double = torch.tensor([[2.0]], dtype=torch.float64)
     apart = [kl_gaussian(*orders_of_noising(gaussian([0.0], 1.0), double, t)) for t in ts]
-    tilted = Mixture(
-        torch.ones(1).double(), torch.zeros(1, 7).double(), (A @ A.T + torch.eye(7).double())[None]
-    )
+    tilted = normal(torch.zeros(7).double(), A @ A.T + torch.eye(7).double())
     turned = [abs(kl_gaussian(*orders_of_noising(tilted, turn, t))) for t in ts]
     cos = max(cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
     like = Correlated(0.5)
     fooled = lcs_gap(like, 0.4, NOTHING) if cosines(like)[off].abs().max() < 1e-12 else 0.0
-    return Toy(
-        [
-            Claim(
-                "corollary1/f_lcs",
-                "Corollary 1: F-LCS = score of A#p",
-                0,
-                worst(f_lcs, *maps),
-                1e-9,
-            ),
-            Claim(
-                "feature/turned",
-                "orthogonal A: pixel score through A^T",
-                0,
-                worst(through_pixels, "turned"),
-                1e-9,
-            ),
-            Claim(
-                "feature/sheared",
-                "other A: the same is off by",
-                0.1,
-                worst(through_pixels, "sheared"),
-                0,
-                ">=",
-            ),
-            Claim(
-                "feature/commutes", "orthogonal A commutes with noise (KL)", 0, max(turned), 1e-10
-            ),
-            Claim(
-                "claim2/decreasing",
-                "Claim 2: largest step up of the KL, A(x) = 2x",
-                0,
-                step_up(apart),
-                0,
-                "<=",
-            ),
-            Claim(
-                "claim2/limit",
-                "our closed form for A(x) = 2x: KL at t = 50",
-                0.318,
-                apart[-1],
-                5e-4,
-            ),
-            *section_d(A, turn),
-            Claim(
-                "equation3/necessary", "CPC: largest |cosine| between mu_i - mu_b", 0, cos, 1e-10
-            ),
-            Claim(
-                "equation3/not_sufficient",
-                "cosines 0, not a CPC: LCS is off by",
-                0.1,
-                fooled,
-                0,
-                ">=",
-            ),
-        ],
-        {"t": ts, "doubled": apart, "turned": turned},
-    )
+    measured = {
+        "corollary1/f_lcs": worst(f_lcs, *maps),
+        "feature/turned": worst(through_pixels, "turned"),
+        "feature/sheared": worst(through_pixels, "sheared"),
+        "feature/commutes": max(turned),
+        "claim2/decreasing": step_up(apart),
+        "claim2/limit": apart[-1],
+        **section_d(A, turn),
+        "equation3/necessary": cos,
+        "equation3/not_sufficient": fooled,
+    }
+    return Toy(judged(measured), {"t": ts, "doubled": apart, "turned": turned})
 
 
-def section_d(A: Tensor, turn: Tensor) -> list[Claim]:
+def section_d(A: Tensor, turn: Tensor) -> dict[str, float]:
     """Sampling p with the score of A # p: through A^t at every noise level, and with A itself in
     its place."""
     base = gaussian_composition()
     J, T = frozenset({0, 2}), 10.0
     sheared, turned = FeatureComposition(base, A), FeatureComposition(base, turn)
-    moved = max(
-        (time_map(turned.given(J), turn, t) - turn).abs().max().item() for t in (0.1, 1.0, 10.0)
-    )
+    maps = [time_map(turned.given(J), turn, t) for t in (0.1, 1.0, 10.0)]
     x = sheared.given(J).sample(20, seed=0, sigma=T)
     exact = flow(sheared.given(J), x, T, 0.0)
     levels = noise_levels(128, sigma_max=T).double()
-    gaps = [
-        (sample_through_features(sheared, x, levels, J, fixed) - exact).abs().max()
-        for fixed in (False, True)
-    ]
-    return [
-        Claim("sectionD/orthogonal", "orthogonal A: A^t = A", 0, moved, 1e-9),
-        Claim(
-            "sectionD/sampler",
-            "sampling through A^t ends where p's own flow does",
-            0,
-            gaps[0].item(),
-            0.02,
-        ),
-        Claim(
-            "sectionD/fixed",
-            "the same with A at every noise level is off by",
-            0.1,
-            gaps[1].item(),
-            0,
-            ">=",
-        ),
-    ]
+
+    def gap(fixed: bool) -> float:
+        return (sample_through_features(sheared, x, levels, J, fixed) - exact).abs().max().item()
+
+    return {
+        "sectionD/orthogonal": max((map - turn).abs().max().item() for map in maps),
+        "sectionD/sampler": gap(fixed=False),
+        "sectionD/fixed": gap(fixed=True),
+    }
 
 
 def gaussian_composition() -> Composition:
@@ -370,43 +255,15 @@ def projective() -> Toy:
             blend([show(s) for s in crowd]),
         ),
     }
-    on = {name: x[:, asked].mean(1) for name, x in drawn.items()}
-    rest = drawn["empty"][:, 1::2].mean(1)
-    return Toy(
-        [
-            average(
-                "projective/empty",
-                "composed scores, empty background: asked objects at",
-                1,
-                on["empty"],
-                0.05,
-            ),
-            average("projective/empty_rest", "the same: objects not asked for at", 0, rest, 0.05),
-            average(
-                "projective/bayes",
-                "Bayes background is wrong: asked objects below",
-                0.75,
-                on["bayes"],
-                0,
-                "<=",
-            ),
-            average(
-                "projective/clutter",
-                "independent clutter: asked objects at",
-                1,
-                on["clutter"],
-                0.05,
-            ),
-            average(
-                "projective/crowd",
-                "1-5 objects as background: asked objects at",
-                1,
-                on["crowd"],
-                0.1,
-            ),
-        ],
-        {name: x.mean(0) for name, x in drawn.items()},
-    )
+    on = {name: mean(x[:, asked].mean(1).double().numpy()) for name, x in drawn.items()}
+    measured = {
+        "projective/empty": on["empty"],
+        "projective/empty_rest": mean(drawn["empty"][:, 1::2].mean(1).double().numpy()),
+        "projective/bayes": on["bayes"],
+        "projective/clutter": on["clutter"],
+        "projective/crowd": on["crowd"],
+    }
+    return Toy(judged(measured), {name: x.mean(0) for name, x in drawn.items()})
 
 
 def compose(parts: list[Mixture], background: Mixture) -> Tensor:
@@ -426,32 +283,25 @@ def machines() -> Toy:
     cond = (order < wanted[:, None]).float()
     images = (cond.view(-1, 1, grid, grid)).repeat_interleave(2, 2).repeat_interleave(2, 3)
     train, asked = images[:count], cond[count:]
+    kinds = {
+        "ideal": (cond[:count], None),
+        "local": (None, 1),
+        "local conditional": (cond[:count], 1),
+    }
     drawn = {}
-    for name, given, radius in (
-        ("ideal", cond[:count], None),
-        ("local", None, 1),
-        ("local conditional", cond[:count], 1),
-    ):
+    for name, (given, radius) in kinds.items():
         machine = score_machine(train, given, grid, radius)
         drawn[name] = sample(machine, range(17), (1, 8, 8), asked, noise_levels(10))
-    right = ((drawn["local conditional"] - images[count:]).abs().amax((1, 2, 3)) < 0.1).double()
+    right = (drawn["local conditional"] - images[count:]).abs().amax((1, 2, 3)) < 0.1
     copied = torch.cdist(drawn["ideal"].flatten(1), train.flatten(1)).min(1).values.max().item()
     found = {name: (x[:, 0, ::2, ::2] > 0.5).sum((1, 2)) for name, x in drawn.items()}
+    measured = {
+        "machine/local_conditional": mean(right.numpy()),
+        "machine/ideal": copied,
+        "machine/ideal_count": float(found["ideal"].max()),
+    }
     return Toy(
-        [
-            frequency(
-                "machine/local_conditional", "trained on 1-2, draws 0..16 as asked", 1.0, right
-            ),
-            Claim(
-                "machine/ideal", "global: distance to the nearest training image", 0, copied, 0.02
-            ),
-            Claim(
-                "machine/ideal_count",
-                "global: most objects ever drawn",
-                2,
-                float(found["ideal"].max()),
-            ),
-        ],
+        judged(measured),
         {
             "names": list(drawn),
             "found": torch.stack(list(found.values())),

@@ -21,7 +21,17 @@ from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Sigmas, X
 from composcope.errors import InputError
-from composcope.theory.mixture import Mixture, Noise, Pixels, blend, gaussian, independent, mixture
+from composcope.theory.mixture import (
+    Mixture,
+    Noise,
+    Pixels,
+    Vectors,
+    blend,
+    gaussian,
+    independent,
+    mixture,
+    normal,
+)
 
 Asked = frozenset[int]  # J, the indices of the active conditions
 NOTHING: Asked = frozenset()
@@ -58,9 +68,8 @@ class Composition:
     def given(self, J: Asked) -> Mixture:
         """Equation 2."""
         rest = outside(self.n, [self.blocks[j] for j in J])
-        return independent(
-            [(rest, self.empty.marginal(rest)), *((self.blocks[j], self.asked[j]) for j in J)]
-        )
+        active = [(self.blocks[j], self.asked[j]) for j in J]
+        return independent([(rest, self.empty.marginal(rest)), *active])
 
 
 def outside(n: int, blocks: Sequence[Pixels]) -> Pixels:
@@ -86,9 +95,7 @@ def read(p: Conditional, J: Asked) -> tuple[tuple[Pixels, Mixture], ...]:
     return tuple((N, p.given(L).marginal(N)) for N, L in subsets(p, J))
 
 
-def local_score(
-    p: Conditional, x: Float[Tensor, "batch n"], sigma: Noise, J: Asked
-) -> Float[Tensor, "batch n"]:
+def local_score(p: Conditional, x: Vectors, sigma: Noise, J: Asked) -> Vectors:
     """The LCS of Definition 1 with the subsets of Lemma 1."""
     score = torch.empty_like(x)
     for N, marginal in read(p, J):
@@ -102,9 +109,7 @@ def induced(p: Conditional, J: Asked) -> Mixture:
     return independent(read(p, J))
 
 
-def line_integral(
-    p: Conditional, x: Float[Tensor, "batch n"], sigma: float, J: Asked
-) -> Float[Tensor, " batch"]:
+def line_integral(p: Conditional, x: Vectors, sigma: float, J: Asked) -> Float[Tensor, " batch"]:
     """The LCS integrated along the straight way from 0 to x: log phat(x) - log phat(0) if it is a
     gradient."""
     at, weight = map(torch.from_numpy, np.polynomial.legendre.leggauss(200))
@@ -113,8 +118,8 @@ def line_integral(
 
 
 def projective_score(
-    parts: Sequence[Mixture], background: Mixture, x: Float[Tensor, "batch n"], sigma: Noise
-) -> Float[Tensor, "batch n"]:
+    parts: Sequence[Mixture], background: Mixture, x: Vectors, sigma: Noise
+) -> Vectors:
     """The explicit composition of several scores, sum_i s_i - (k - 1) s_b (Bradley et al. 2025,
     Definition 5.1)."""
     away = torch.stack([part.score(x, sigma) for part in parts]).sum(0)
@@ -129,12 +134,10 @@ class ScoreDenoiser:
     score: Callable[[Tensor, Tensor, Asked], Tensor]
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
-        flat, denoised = x.flatten(1).double(), torch.empty_like(x.flatten(1), dtype=torch.float64)
-        sets = (
-            [NOTHING] * len(x)
-            if cond is None
-            else [frozenset(row.nonzero().flatten().tolist()) for row in cond]
-        )
+        flat = x.flatten(1).double()
+        denoised, sets = torch.empty_like(flat), [NOTHING] * len(x)
+        if cond is not None:
+            sets = [frozenset(row.nonzero().flatten().tolist()) for row in cond]
         for J in set(sets):
             at = [i for i, of in enumerate(sets) if of == J]
             level = sigma[at].double()
@@ -156,34 +159,26 @@ def learn_from_pairs(p: Conditional) -> Composition:
     after pairs."""
     size = len(p.blocks)
     if size < 3:
-        raise InputError(
-            f"pairs out of {size} blocks leave none that is not asked; take at least 3"
-        )
-    asked = tuple(
-        p.given(frozenset({j, (j + 1) % size})).marginal(p.blocks[j]) for j in range(size)
-    )
-    away = [
-        p.given(frozenset({(j + 1) % size, (j + 2) % size})).marginal(p.blocks[j])
-        for j in range(size)
-    ]
+        raise InputError(f"pairs out of {size} blocks leave none that is not asked; take 3 or more")
+
+    def seen(pixels: Pixels, first: int) -> Mixture:
+        """Of these pixels, when the conditions `first` and the one after it are asked."""
+        return p.given(frozenset({first % size, (first + 1) % size})).marginal(pixels)
+
+    asked = tuple(seen(block, j) for j, block in enumerate(p.blocks))
+    away = [(block, seen(block, j + 1)) for j, block in enumerate(p.blocks)]
     rest = outside(p.n, p.blocks)
-    background = (rest, p.given(frozenset({0, 1})).marginal(rest))
-    return Composition(
-        independent([background, *zip(p.blocks, away, strict=True)]),
-        tuple(map(tuple, p.blocks)),
-        asked,
-    )
+    empty = independent([(rest, seen(rest, 0)), *away])
+    return Composition(empty, tuple(map(tuple, p.blocks)), asked)
 
 
 def objects(side: int, width: float = 0.1) -> Composition:
     """Images of side x side places of 2 x 2 pixels: an object is bright or dark (+-1), an empty
     place is 0."""
-    places = [(row, col) for row in range(side) for col in range(side)]
-    at = [
-        tuple((2 * r + i) * 2 * side + 2 * c + k for i in (0, 1) for k in (0, 1)) for r, c in places
-    ]
+    pixels = torch.arange(4 * side**2).view(side, 2, side, 2).transpose(1, 2).reshape(-1, 4)
     shown = mixture([[1.0] * 4, [-1.0] * 4], width)
-    return Composition(gaussian([0.0] * (4 * side**2), width), tuple(at), (shown,) * len(at))
+    blocks = tuple(map(tuple, pixels.tolist()))
+    return Composition(gaussian([0.0] * (4 * side**2), width), blocks, (shown,) * len(blocks))
 
 
 def random_composition(
@@ -192,27 +187,21 @@ def random_composition(
     """Random blocks, mixtures and background; `factorised` is what Lemma 1 silently uses."""
     generator = torch.Generator().manual_seed(seed)
     free = torch.randint(-1, count, (pixels - count,), generator=generator)  # -1: background
-    block_of = torch.cat([torch.arange(count), free])[
-        torch.randperm(pixels, generator=generator)
-    ].tolist()
+    order = torch.randperm(pixels, generator=generator)
+    block_of = torch.cat([torch.arange(count), free])[order].tolist()
     blocks = tuple(tuple(i for i in range(pixels) if block_of[i] == j) for j in range(count))
     empty = _random_mixture(pixels, generator)
     if factorised:
         parts = [*blocks, outside(pixels, blocks)]
         empty = independent([(part, _random_mixture(len(part), generator)) for part in parts])
-    return Composition(
-        empty, blocks, tuple(_random_mixture(len(block), generator) for block in blocks)
-    )
+    asked = tuple(_random_mixture(len(block), generator) for block in blocks)
+    return Composition(empty, blocks, asked)
 
 
 def _random_mixture(n: int, generator: torch.Generator) -> Mixture:
     def one() -> Mixture:
         root = torch.randn(n, n, generator=generator, dtype=torch.float64)
-        mean = torch.randn(1, n, generator=generator, dtype=torch.float64)
-        return Mixture(
-            torch.ones(1).double(),
-            mean,
-            (root @ root.T / max(n, 1) + 0.1 * torch.eye(n).double())[None],
-        )
+        mean = torch.randn(n, generator=generator, dtype=torch.float64)
+        return normal(mean, root @ root.T / max(n, 1) + 0.1 * torch.eye(n).double())
 
     return blend([one(), one()])

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.sample import walk
+from composcope.diffusion.sample import Levels, walk
 from composcope.errors import InputError
 from composcope.theory.composition import (
     NOTHING,
@@ -27,7 +27,7 @@ from composcope.theory.composition import (
     ScoreDenoiser,
     local_score,
 )
-from composcope.theory.mixture import Mixture
+from composcope.theory.mixture import Mixture, Vectors, normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,7 @@ class FeatureComposition:
         return self.features.given(J).pushforward(torch.linalg.inv(self.A))
 
 
-def pixel_score(
-    p: FeatureComposition, x: Float[Tensor, "batch n"], sigma: float, J: Asked
-) -> Float[Tensor, "batch n"]:
+def pixel_score(p: FeatureComposition, x: Vectors, sigma: float, J: Asked) -> Vectors:
     """The F-LCS at z = A x brought back to pixels, A^T s_A (chain rule): the score of p^t if A
     commutes with noise."""
     return local_score(p.features, x @ p.A.T, sigma, J) @ p.A
@@ -71,10 +69,8 @@ def power(S: Float[Tensor, "n n"], exponent: float) -> Float[Tensor, "n n"]:
 
 def one_gaussian(p: Mixture) -> tuple[Float[Tensor, " n"], Float[Tensor, "n n"]]:
     """Its mean and covariance S."""
-    if len(p.weights) > 1:
-        raise InputError(
-            f"A^t has a closed form for one Gaussian, not for a mixture of {len(p.weights)}"
-        )
+    if (count := len(p.weights)) > 1:
+        raise InputError(f"A^t has a closed form for one Gaussian, not for a mixture of {count}")
     return p.means[0], p.covs[0]
 
 
@@ -95,9 +91,7 @@ def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n 
     return power(pushed + t**2 * eye, 0.5) @ R @ power(S + t**2 * eye, -0.5)
 
 
-def flow(
-    p: Mixture, x: Float[Tensor, "batch n"], t: float, lower: float
-) -> Float[Tensor, "batch n"]:
+def flow(p: Mixture, x: Vectors, t: float, lower: float) -> Vectors:
     """Where the probability flow of p = N(mu, S) takes x of N_t[p]: mu + (S + lower^2)^{1/2} (S +
     t^2)^{-1/2} (x - mu)."""
     mu, S = one_gaussian(p)
@@ -106,12 +100,8 @@ def flow(
 
 
 def sample_through_features(
-    p: FeatureComposition,
-    x: Float[Tensor, "batch n"],
-    sigmas: Float[Tensor, " levels"],
-    J: Asked,
-    fixed: bool = False,
-) -> Float[Tensor, "batch n"]:
+    p: FeatureComposition, x: Vectors, sigmas: Levels, J: Asked, fixed: bool = False
+) -> Vectors:
     """From x of N_t[p(. | c_J)], t = sigmas[0], down through the sigmas, each step taken in z with
     the F-LCS.
 
@@ -150,9 +140,6 @@ class Correlated:
         return tuple((i,) for i in range(self.n))
 
     def given(self, J: Asked) -> Mixture:
-        mean = torch.tensor([[float(i in J) for i in range(self.n)]], dtype=torch.float64)
-        cov = (
-            self.rho * torch.ones(1, self.n, self.n).double()
-            + (1 - self.rho) * torch.eye(self.n).double()
-        )
-        return Mixture(torch.ones(1).double(), mean, cov)
+        mean = torch.tensor([float(i in J) for i in range(self.n)], dtype=torch.float64)
+        cov = torch.full((self.n, self.n), self.rho, dtype=torch.float64).fill_diagonal_(1)
+        return normal(mean, cov)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 Pixels = Sequence[int]  # indices into x
 Noise = Float[Tensor, " batch"] | float
+Vectors = Float[Tensor, "batch n"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,42 +47,21 @@ class Mixture:
         values, vectors = self.eigen
         variance = values + torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None, None] ** 2
         offset = torch.einsum("knd,bkn->bkd", vectors, x[:, None] - self.means)
-        logs = self.weights.log() - 0.5 * (
-            offset**2 / variance + (2 * math.pi * variance).log()
-        ).sum(-1)
-        return logs, offset, variance
+        exponents = (offset**2 / variance + (2 * math.pi * variance).log()).sum(-1)
+        return self.weights.log() - 0.5 * exponents, offset, variance
 
-    def log_density(
-        self, x: Float[Tensor, "batch n"], sigma: Noise = 0.0
-    ) -> Float[Tensor, " batch"]:
+    def log_density(self, x: Vectors, sigma: Noise = 0.0) -> Float[Tensor, " batch"]:
         return self._terms(x, sigma)[0].logsumexp(-1)
 
-    def score(self, x: Float[Tensor, "batch n"], sigma: Noise = 0.0) -> Float[Tensor, "batch n"]:
+    def score(self, x: Vectors, sigma: Noise = 0.0) -> Vectors:
         """grad log p^sigma."""
         logs, offset, variance = self._terms(x, sigma)
         return -torch.einsum("bk,knd,bkd->bn", logs.softmax(-1), self.eigen[1], offset / variance)
 
-    def denoised(self, x: Float[Tensor, "batch n"], sigma: Noise) -> Float[Tensor, "batch n"]:
+    def denoised(self, x: Vectors, sigma: Noise) -> Vectors:
         """E[x0 | x] = x + sigma^2 score (Tweedie)."""
-        return x + torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None] ** 2 * self.score(
-            x, sigma
-        )
-
-    def posterior_cov(
-        self, x: Float[Tensor, "batch n"], sigma: Noise
-    ) -> Float[Tensor, "batch n n"]:
-        """Cov[x0 | x]: within the components plus between them; it is sigma^2 times the denoiser's
-        Jacobian."""
-        logs, offset, variance = self._terms(x, sigma)
-        values, vectors = self.eigen
-        chances, gain = logs.softmax(-1), values / variance
-        within = torch.einsum("bk,knd,bkd,kmd->bnm", chances, vectors, values * (1 - gain), vectors)
-        apart = (
-            self.means
-            + torch.einsum("knd,bkd->bkn", vectors, gain * offset)
-            - self.denoised(x, sigma)[:, None]
-        )
-        return within + torch.einsum("bk,bkn,bkm->bnm", chances, apart, apart)
+        level = torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None]
+        return x + level**2 * self.score(x, sigma)
 
     def sample(self, count: int, seed: int, sigma: float = 0.0) -> Float[Tensor, "count n"]:
         generator = torch.Generator().manual_seed(seed)
@@ -95,11 +75,9 @@ class Mixture:
         """Components that only differed elsewhere become one."""
         at = torch.tensor(list(pixels), dtype=torch.long)
         both = torch.cat([self.means[:, at, None], self.covs[:, at][:, :, at]], dim=2)
-        kept, which = (
-            both.unique(dim=0, return_inverse=True)
-            if len(at)
-            else (both[:1], torch.zeros_like(self.weights).long())
-        )
+        kept, which = both[:1], torch.zeros_like(self.weights).long()
+        if len(at):
+            kept, which = both.unique(dim=0, return_inverse=True)
         weights = torch.zeros(len(kept), dtype=self.weights.dtype).index_add(0, which, self.weights)
         return Mixture(weights, kept[..., 0], kept[..., 1:])
 
@@ -109,14 +87,17 @@ class Mixture:
 
     def noised(self, sigma: float) -> "Mixture":
         """N_sigma[p], as a mixture of its own."""
-        return Mixture(
-            self.weights,
-            self.means,
-            self.covs + sigma**2 * torch.eye(self.n, dtype=self.covs.dtype),
-        )
+        eye = torch.eye(self.n, dtype=self.covs.dtype)
+        return Mixture(self.weights, self.means, self.covs + sigma**2 * eye)
+
+
+def normal(mean: Float[Tensor, " n"], cov: Float[Tensor, "n n"]) -> Mixture:
+    """One Gaussian of any shape."""
+    return Mixture(torch.ones(1).double(), mean[None], cov[None])
 
 
 def gaussian(mean: Sequence[float], deviation: float) -> Mixture:
+    """A round one."""
     return mixture([mean], deviation)
 
 
@@ -126,9 +107,7 @@ def mixture(
     """Round components of one deviation around the given means, equally likely unless weights say
     otherwise."""
     centres = torch.tensor(means, dtype=torch.float64)
-    shares = torch.tensor(
-        [1.0] * len(centres) if weights is None else list(weights), dtype=torch.float64
-    )
+    shares = torch.tensor(weights or [1.0] * len(centres), dtype=torch.float64)
     eye = torch.eye(centres.shape[1], dtype=torch.float64)
     return Mixture(shares / shares.sum(), centres, (deviation**2 * eye).repeat(len(centres), 1, 1))
 
@@ -136,23 +115,17 @@ def mixture(
 def blend(parts: Sequence[Mixture]) -> Mixture:
     """The equal mixture of mixtures."""
     weights = torch.cat([part.weights for part in parts]) / len(parts)
-    return Mixture(
-        weights, torch.cat([part.means for part in parts]), torch.cat([part.covs for part in parts])
-    )
+    means = torch.cat([part.means for part in parts])
+    return Mixture(weights, means, torch.cat([part.covs for part in parts]))
 
 
 def independent(parts: Sequence[tuple[Pixels, Mixture]]) -> Mixture:
     """The product of mixtures over disjoint sets of pixels that together are 0 .. n-1."""
     n = sum(len(pixels) for pixels, _ in parts)
-    whole = Mixture(
-        torch.ones(1).double(), torch.zeros(1, n).double(), torch.zeros(1, n, n).double()
-    )
+    whole = normal(torch.zeros(n).double(), torch.zeros(n, n).double())
     for pixels, part in parts:
-        at, old, new = (
-            torch.tensor(list(pixels), dtype=torch.long),
-            len(whole.weights),
-            len(part.weights),
-        )
+        at = torch.tensor(list(pixels), dtype=torch.long)
+        old, new = len(whole.weights), len(part.weights)
         means, covs = whole.means.repeat_interleave(new, 0), whole.covs.repeat_interleave(new, 0)
         means[:, at] = part.means.repeat(old, 1)
         covs[:, at[:, None], at] = part.covs.repeat(old, 1, 1)
@@ -181,9 +154,8 @@ def kl_gaussian(p: Mixture, q: Mixture) -> float:
     """KL(p || q) of two single Gaussians, in closed form."""
     P, Q, gap = p.covs[0], q.covs[0], q.means[0] - p.means[0]
     solved = torch.linalg.solve(Q, torch.cat([P, gap[:, None]], 1))
-    return (
-        0.5 * (solved[:, :-1].trace() + gap @ solved[:, -1] - p.n + Q.logdet() - P.logdet()).item()
-    )
+    twice = solved[:, :-1].trace() + gap @ solved[:, -1] - p.n + Q.logdet() - P.logdet()
+    return 0.5 * twice.item()
 
 
 def line(p: Mixture, q: Mixture, sigma: float) -> tuple[Float[Tensor, "points 1"], float]:

@@ -58,10 +58,8 @@ class Coupled:
         up, chances, centre = self.signs[:, pixel] > 0, self.chances(J), LIFT * (pixel - 1 in J)
         # Both in the same order of the others' signs.
         plus = chances[up] / (chances[up] + chances[~up])
-        shares = [plus.min().item(), plus.max().item()]
-        return [
-            mixture([[centre - 1], [centre + 1]], WIDTH, [1 - share, share]) for share in shares
-        ]
+        bumps, shares = [[centre - 1], [centre + 1]], (plus.min().item(), plus.max().item())
+        return [mixture(bumps, WIDTH, [1 - share, share]) for share in shares]
 
 
 @lru_cache(maxsize=64)

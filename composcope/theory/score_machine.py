@@ -53,10 +53,7 @@ class ScoreMachine:
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         size = max(1, CHUNK // self.cells[..., 0].numel())
         conds = [None] * len(x) if cond is None else cond.split(size)
-        parts = [
-            self._some(*part) for part in zip(x.split(size), sigma.split(size), conds, strict=False)
-        ]
-        return torch.cat(parts)
+        return torch.cat(list(map(self._some, x.split(size), sigma.split(size), conds)))
 
     def _some(self, x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
         at = to_cells(x.to(self.cells.dtype), self.grid)
@@ -99,16 +96,13 @@ def score_machine(
 ) -> ScoreMachine:
     """The machine of a training set; `cond` counts objects in grid x grid cells, row by row; radius
     None: ideal."""
-    if images.shape[-1] != images.shape[-2] or images.shape[-1] % grid:
-        raise InputError(
-            f"images of {tuple(images.shape[-2:])} pixels cannot be cut into "
-            f"{grid} x {grid} square cells"
-        )
+    height, width = images.shape[-2:]
+    if height != width or width % grid:
+        cells = f"{grid} x {grid} square cells"
+        raise InputError(f"images of {(height, width)} pixels cannot be cut into {cells}")
     if cond is not None and cond.shape != (len(images), grid**2):
-        raise InputError(
-            f"cond is {tuple(cond.shape)}; {len(images)} images on a grid of {grid} "
-            f"need {grid**2} features"
-        )
+        needs = f"{len(images)} images on a grid of {grid} need {grid**2} features"
+        raise InputError(f"cond is {tuple(cond.shape)}; {needs}")
     radius = grid - 1 if radius is None else min(radius, grid - 1)
     conditions = None if cond is None else cond.T.contiguous().to(images.dtype)
     return ScoreMachine(to_cells(images, grid), conditions, radius, images.shape[1])
@@ -143,18 +137,12 @@ class MachineDrawer:
 def to_cells(images: Tensor, grid: int) -> Tensor:
     """[n c h w] -> [cells n values]."""
     n, c, h, w = images.shape
-    return (
-        images.reshape(n, c, grid, h // grid, grid, w // grid)
-        .permute(2, 4, 0, 1, 3, 5)
-        .reshape(grid**2, n, -1)
-    )
+    cells = images.reshape(n, c, grid, h // grid, grid, w // grid)
+    return cells.permute(2, 4, 0, 1, 3, 5).reshape(grid**2, n, -1)
 
 
 def to_image(cells: Tensor, channels: int) -> Tensor:
     """The inverse of to_cells."""
     grid, side = round(len(cells) ** 0.5), round((cells.shape[-1] // channels) ** 0.5)
-    return (
-        cells.reshape(grid, grid, -1, channels, side, side)
-        .permute(2, 3, 0, 4, 1, 5)
-        .reshape(-1, channels, grid * side, grid * side)
-    )
+    rows = cells.reshape(grid, grid, -1, channels, side, side).permute(2, 3, 0, 4, 1, 5)
+    return rows.reshape(-1, channels, grid * side, grid * side)

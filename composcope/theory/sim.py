@@ -33,9 +33,8 @@ class Concepts:
     @property
     def a(self) -> Float[Tensor, " d"]:
         """The diagonal of the uncentred second moment."""
-        return self.padded(
-            [sigma**2 + mu**2 / len(self.mu) for mu, sigma in zip(self.mu, self.sigma, strict=True)]
-        )
+        s, pairs = len(self.mu), zip(self.mu, self.sigma, strict=True)
+        return self.padded([sigma**2 + mu**2 / s for mu, sigma in pairs])
 
     @property
     def xhat(self) -> Float[Tensor, " d"]:
@@ -85,11 +84,8 @@ def growth_suppression_noise(
     G = W * (i + j)
     S = 0.5 * W * (own[..., :, None] * (3 * i + j) + off * own[..., None, :] * (3 * j + i))
     outer = torch.einsum("...ki,...kj,kij->...kij", W, W, (i + j)[None] + 2 * a[:, None, None])
-    k_i, k_j = (
-        torch.eye(len(a), dtype=torch.bool)[:, :, None],
-        torch.eye(len(a), dtype=torch.bool)[:, None, :],
-    )
-    N = 0.5 * outer.masked_fill(k_i | k_j, 0).sum(-3)
+    same = torch.eye(len(a), dtype=torch.bool)
+    N = 0.5 * outer.masked_fill(same[:, :, None] | same[:, None, :], 0).sum(-3)
     return G, S, N
 
 
@@ -130,27 +126,22 @@ def tied_descent(
 
 @dataclass(frozen=True)
 class Network:
-    """An untied network of `depth` layers without biases; `start` says how its weights begin."""
+    """An untied network of `depth` layers without biases, from Gaussian weights."""
 
     depth: int
     width: int
     relu: bool = False
-    start: str = (
-        "isotropic"  # or "positive": |.| of the same, all signals begin in the positive quadrant
-    )
+    positive: bool = False  # |.| of the same weights: all signals begin in the positive quadrant
     scale: float = 1.0  # of the usual 1/sqrt(fan in)
 
     def layers(self, d: int, seeds: int) -> list[Float[Tensor, "seeds out in"]]:
         sizes = [d, *[self.width] * (self.depth - 1), d]
         source = rng(STARTS)
-        normal = [
-            torch.randn(seeds, o, i, generator=source, dtype=torch.float64)
-            for i, o in pairwise(sizes)
-        ]
-        return [
-            self.scale * (w.abs() if self.start == "positive" else w) / math.sqrt(w.shape[2])
-            for w in normal
-        ]
+        layers = []
+        for i, o in pairwise(sizes):
+            w = torch.randn(seeds, o, i, generator=source, dtype=torch.float64)
+            layers.append(self.scale * (w.abs() if self.positive else w) / math.sqrt(i))
+        return layers
 
     def __call__(
         self, layers: list[Tensor], x: Float[Tensor, "points d"]

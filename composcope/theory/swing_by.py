@@ -55,27 +55,14 @@ def dynamics() -> Toy:
     U = positive(3, 0.2, seeds=10)
     G, S, N = growth_suppression_noise(U @ U.mT, c.a)
     V = velocity(U @ U.mT, c.a)
-    flow, descent = (
-        recursion(U @ U.mT, c.a, eta, 24_000, every=400),
-        tied_descent(U, c.a, eta, 24_000, every=400),
-    )
+    flow = recursion(U @ U.mT, c.a, eta, 24_000, every=400)
+    descent = tied_descent(U, c.a, eta, 24_000, every=400)
+    apart, off = (G - S - N - V).abs().max().item(), (flow - descent).abs().max().item()
     return Toy(
         [
             Claim("one_layer", "Theorem 4.1 against gradient descent", 0, max(gaps), 1e-3),
-            Claim(
-                "terms",
-                "equation 4.3: G - S - N = V(W)",
-                0,
-                (G - S - N - V).abs().max().item(),
-                1e-12,
-            ),
-            Claim(
-                "flow",
-                "equation 4.3 against gradient descent on U",
-                0,
-                (flow - descent).abs().max().item(),
-                0.01,
-            ),
+            Claim("terms", "equation 4.3: G - S - N = V(W)", 0, apart, 1e-12),
+            Claim("flow", "equation 4.3 against gradient descent on U", 0, off, 0.01),
             Claim("clock", "dW/dt on the loss as stated, in units of V(W)", 1, clock(U, c), 1e-6),
         ],
         {"time": [step * 0.2 for step in range(61)], "W": descent[:, 0].flatten(1)},
@@ -104,20 +91,17 @@ def order() -> Toy:
     nets = {
         "one_layer": Network(1, 2, scale=0.1),
         "linear": Network(2, 8, scale=0.1),
-        "relu": Network(2, 32, True, scale=0.1),
+        "relu": Network(2, 32, relu=True, scale=0.1),
+        "relu_usual_start": Network(2, 32, relu=True),
     }
-    nets["relu_usual_start"] = Network(2, 32, True)
     claims = []
     for by, c in cases.items():
         for kind, net in nets.items():
             x = c.samples(50, seed=0) if net.relu else c.population()
             times = learned_at(descend(net, c, x, 0.02, 800, 50, mean=net.relu), c)
             right = times[:, 0] < times[:, 1] if c.a[0] > c.a[1] else times[:, 0] > times[:, 1]
-            claims.append(
-                frequency(
-                    f"order/{by}/{kind}", f"larger a_k first, {kind}, order set by {by}", 1.0, right
-                )
-            )
+            says = f"larger a_k first, {kind}, order set by {by}"
+            claims.append(frequency(f"order/{by}/{kind}", says, 1.0, right))
     return Toy(claims)
 
 
@@ -143,11 +127,8 @@ def untied(
 
 
 def gaussian_rows(d: int, width: int) -> Tensor:
-    return (
-        0.1
-        * (3 / width) ** 0.5
-        * torch.randn(SEEDS, d, width, generator=rng(STARTS), dtype=torch.float64)
-    )
+    rows = torch.randn(SEEDS, d, width, generator=rng(STARTS), dtype=torch.float64)
+    return 0.1 * (3 / width) ** 0.5 * rows
 
 
 TWO, D3, D64 = (Concepts((1.0, 2.0), (0.05, 0.05), d) for d in (2, 3, 64))
@@ -156,9 +137,9 @@ WIDE = Network(4, 64, scale=USUAL)
 U5 = positive(3, 0.2)
 
 
-def two_layers(width: int, relu: bool = False, start: str = "isotropic") -> Callable[[], Tensor]:
+def two_layers(width: int, relu: bool = False, positive: bool = False) -> Callable[[], Tensor]:
     """Untied, on two concepts in two dimensions, from small weights."""
-    return partial(untied, TWO, Network(2, width, relu, start, 0.1))
+    return partial(untied, TWO, Network(2, width, relu, positive, 0.1))
 
 
 # fmt: off
@@ -173,12 +154,12 @@ CASES = {
     "tied/wide":      Case("U U^T, Gaussian rows, d' = 64", False,
                            partial(tied, FIGURE_5, gaussian_rows(3, 64))),
     "depth_1":        Case("one layer", False, partial(untied, TWO, Network(1, 2, scale=0.1))),
-    "positive/2":     Case("h = 2, positive", True, two_layers(2, start="positive")),
-    "positive/32":    Case("h = 32, positive", True, two_layers(32, start="positive")),
+    "positive/2":     Case("h = 2, positive", True, two_layers(2, positive=True)),
+    "positive/32":    Case("h = 32, positive", True, two_layers(32, positive=True)),
     "isotropic/2":    Case("h = 2, isotropic", True, two_layers(2)),
     "isotropic/8":    Case("h = 8, isotropic", True, two_layers(8)),
     "isotropic/32":   Case("h = 32, isotropic", False, two_layers(32)),
-    "relu/positive":  Case("ReLU, h = 8, positive", True, two_layers(8, True, "positive")),
+    "relu/positive":  Case("ReLU, h = 8, positive", True, two_layers(8, True, True)),
     "relu/isotropic": Case("ReLU, h = 8, isotropic", True, two_layers(8, True)),
     "depth_3":        Case("3 layers, d = h = 3 (Fig. 13)", True,
                            partial(untied, D3, Network(3, 3, scale=USUAL))),
@@ -226,13 +207,12 @@ def failure() -> Toy:
     lost = {name: ~((W[-1, :, 0, 0] - 1).abs() < 0.5) for name, W in runs.items()}
     left = torch.linalg.eigvalsh(runs["published"].nan_to_num())[..., 0].amin(0) < -1e-6
     # The paper shows one such run.
-    seen, says = (1 / len(U), f"Fig. 10, a concept unlearned after {steps:,} steps:")
+    seen, says = 1 / len(U), f"Fig. 10, a concept unlearned after {steps:,} steps:"
+    published, descent = lost["published"], lost["descent"]
     return Toy(
         [
-            frequency("failure/published", f"{says} published step", seen, lost["published"], ">="),
-            frequency(
-                "failure/descent", f"{says} gradient descent on U", seen, lost["descent"], ">="
-            ),
+            frequency("failure/published", f"{says} published step", seen, published, ">="),
+            frequency("failure/descent", f"{says} gradient descent on U", seen, descent, ">="),
             frequency("failure/psd", "W stays U U^T under the published step", 1.0, ~left),
         ],
         {name: W[:, :12, 0, 0].T for name, W in runs.items()},

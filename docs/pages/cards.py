@@ -20,7 +20,8 @@ from composcope.report.words import paper_words, told, two, verdict
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config, flat
 from composcope.runs.model import conditioner_of
-from composcope.scenes.condition import SumOfParts, most_unlabelled
+from composcope.scenes.condition import SumOfParts
+from composcope.scenes.labels import most_unlabelled
 from composcope.study.table import BY_NAME, LABELS, PAPER_K_MAX, Side, paper_key, trained_on
 from composcope.tensors import read_about, read_tensors
 from docs.pages.markdown import code, folded, joined, picture, plain, table
