@@ -1,3 +1,2 @@
 """Benchmarks: `make bench` runs them all and prints one table; each file has `rows() -> [(what,
-measured, floor)]`.
-"""
+measured, floor)]`."""

@@ -2,8 +2,7 @@
 measured as one table.
 
 Numbers on a shared machine are noisy: every file reports medians, and compares two things within
-one run as a ratio.
-"""
+one run as a ratio."""
 
 import importlib
 import pkgutil

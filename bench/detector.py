@@ -2,8 +2,7 @@
 bench.detector FOLDER`.
 
 FOLDER holds Blender's images/NAME.png and scenes/NAME.json, of which only the number of objects is
-used.
-"""
+used."""
 
 import json
 import sys

@@ -1,6 +1,5 @@
 """The explorer over HTTP: how soon the first image is there, a whole picture, a gradient; eight
-clients for five minutes.
-"""
+clients for five minutes."""
 
 import json
 import random
@@ -100,8 +99,7 @@ def rows() -> list[tuple[str, str, str]]:
 @dataclass
 class Soak:
     """What became of the requests, how long the page's own ones took, and the memory before and
-    after.
-    """
+    after."""
 
     answered: int = 0
     left: int = 0
@@ -118,8 +116,7 @@ class Soak:
 
 def soaked(client: httpx.Client, pid: int, seconds: float) -> Soak:
     """Clients that ask, look, and go away half-way, while one reloads the page; memory from a fifth
-    of the time on.
-    """
+    of the time on."""
     soak = Soak()
     end = time.monotonic() + seconds
 

@@ -1,6 +1,5 @@
 """Whether looking costs memory: activations of every modulated layer over 100 samples, kept as
-running means.
-"""
+running means."""
 
 import resource
 import time

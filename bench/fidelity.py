@@ -5,8 +5,7 @@ camera_location and lights. Both images are 320x240, resized to 128x128 by area.
 objects and their shadows" are those where either image differs from our render of the same scene
 without its objects by more than 4 bytes in some channel.
 
-    PSNR = 10 log10(255^2 / mean squared error)
-"""
+    PSNR = 10 log10(255^2 / mean squared error)"""
 
 import json
 from dataclasses import dataclass
@@ -98,8 +97,7 @@ def compare(scenes: list[Scene], images: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def sheet(scenes: list[Scene], images: np.ndarray, path: Path) -> None:
     """Six scenes spread over the folder, those with more objects last: the reference above, ours
-    below.
-    """
+    below."""
     order = sorted(range(len(scenes)), key=lambda i: len(scenes[i].objects))
     chosen = [
         order[i]
@@ -113,8 +111,7 @@ def sheet(scenes: list[Scene], images: np.ndarray, path: Path) -> None:
 
 def rows(folder: Path = SHIPPED) -> list[tuple[str, str, str]]:
     """(what, mean +- standard error and the worst image, floor) of a folder; by default the four
-    renders we ship.
-    """
+    renders we ship."""
     scenes, images = read(folder)
     names = ("PSNR, whole image", "SSIM, whole image", "PSNR, objects and shadows")
     out = []

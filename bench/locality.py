@@ -1,6 +1,5 @@
 """Pixel gradients at once against loops of torch.autograd.grad; local conditions against the plain
-model.
-"""
+model."""
 
 import statistics
 import time
@@ -23,8 +22,7 @@ PLACES = [*PAPER_LOCATIONS[:4], (0.5, 0.5)]  # whose pixels are looked at
 
 def laptop_model() -> Model:
     """The laptop preset's global model with its gains opened: untrained, but every layer takes
-    part.
-    """
+    part."""
     model = Model(configure("exp1", "laptop"), Pixels(torch.zeros(3, 1, 1), 1.0))
     for name, value in model.state_dict().items():
         if name.endswith("gain"):

@@ -1,6 +1,5 @@
 """How near the networks come to this machine's matrix products, and what the patch-local one saves
-on a plain loop.
-"""
+on a plain loop."""
 
 import math
 import statistics
@@ -19,8 +18,7 @@ Row = tuple[str, str, str]
 
 def attention(q: Sequence[int], k: Sequence[int], *_: object, **__: object) -> int:
     """Two products of `tokens x channels` with their transposes, a multiplication and an addition
-    each.
-    """
+    each."""
     return 4 * math.prod(q) * k[-2]
 
 
@@ -32,8 +30,7 @@ def attention_backward(
 
 def operations(run: Callable[[], object]) -> int:
     """Those of all convolutions and products, attention's too, which the counter does not know on
-    CPUs.
-    """
+    CPUs."""
     aten = torch.ops.aten
     known = {
         aten._scaled_dot_product_flash_attention_for_cpu: attention,
@@ -48,8 +45,7 @@ def medians(
     tasks: list[Callable[[], object]], clock: Callable[[], float], rounds: int
 ) -> list[float]:
     """Median seconds of each task; they take turns, so that what else the machine does meets all of
-    them.
-    """
+    them."""
     seconds: list[list[float]] = [[] for _ in tasks]
     for task in tasks:
         task()
@@ -81,8 +77,7 @@ def step(net: UNet, batch: int) -> tuple[Callable[[], None], float]:
 
 def laptop() -> tuple[UNet, LocalUNet]:
     """The two networks of the laptop preset, past the first step, where their outputs are not all
-    zero.
-    """
+    zero."""
     torch.manual_seed(0)
     configs = [configure(name, "laptop") for name in ("exp1", "exp2l")]
     whole, local = (network(config, conditioner_of(config)) for config in configs)
@@ -111,8 +106,7 @@ def loop(
 
 def rate_rows() -> list[Row]:
     """One thread, in processor seconds: the share of the peak does not depend on who else is at
-    work.
-    """
+    work."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     whole, local = laptop()

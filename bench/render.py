@@ -1,8 +1,7 @@
 """Images a second of `render` against object count and size: `python -m bench.render`.
 
 Every cell is one call on a batch, the median of three, after compilation; Blender's generator makes
-0.02 images/s.
-"""
+0.02 images/s."""
 
 import subprocess
 import sys
@@ -20,8 +19,7 @@ SEED = 0
 
 def scenes(count: int, low: int, high: int) -> list[Scene]:
     """Scenes of `low` to `high` objects anywhere on the ground (they may overlap, which costs the
-    same).
-    """
+    same)."""
     draw = np.random.default_rng(SEED)
 
     def thing() -> Object:
@@ -63,8 +61,7 @@ for first in range(0, 40_000, 2000):
 
 def fresh_process() -> list[tuple[str, str, str]]:
     """How soon another process renders, its machine code being kept on disk; and what a stream of
-    images costs it.
-    """
+    images costs it."""
     soon, early, late = subprocess.run(
         [sys.executable, "-c", FRESH], capture_output=True, text=True, check=True
     ).stdout.splitlines()

@@ -1,7 +1,6 @@
 """Drawing scenes, and feeding a training step with images: `python -m bench scenes`.
 
-share waiting = time the training loop spends in next(batches) / all its time
-"""
+share waiting = time the training loop spends in next(batches) / all its time"""
 
 import itertools
 import time
@@ -19,8 +18,7 @@ BATCH, STEPS = 64, 12
 
 def drawing(low: int, high: int, count: int) -> float:
     """Scenes a second on one core, all rules and the visible pixels included: the median of five
-    calls.
-    """
+    calls."""
     rules, seconds = Rules(objects=(low, high)), []
     draw(0, 0, 2, rules)
     for call in range(5):
@@ -32,8 +30,7 @@ def drawing(low: int, high: int, count: int) -> float:
 
 def step_of(width: int):
     """A stand-in for a training step on one core: four convolutions at full resolution, forwards
-    and backwards.
-    """
+    and backwards."""
     wide = [layer for _ in range(2) for layer in (nn.Conv2d(width, width, 3, padding=1), nn.SiLU())]
     net = nn.Sequential(
         nn.Conv2d(3, width, 3, padding=1), nn.SiLU(), *wide, nn.Conv2d(width, 3, 3, padding=1)

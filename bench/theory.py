@@ -1,6 +1,5 @@
 """How fast the local conditional score machine draws: 32 x 32 pixels, 10,000 training images, 10
-Heun steps.
-"""
+Heun steps."""
 
 import time
 
@@ -14,8 +13,7 @@ IMAGES, GRID, RADIUS, BATCH = 10_000, 8, 2, 8
 
 def rows() -> list[tuple[str, str, str]]:
     """Noise for images and one to three random cells for conditions: the work does not depend on
-    what they show.
-    """
+    what they show."""
     generator = torch.Generator().manual_seed(0)
     order = torch.rand(IMAGES, GRID**2, generator=generator).argsort(1).argsort(1)
     cond = (order < 1 + torch.arange(IMAGES)[:, None] % 3).float()

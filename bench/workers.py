@@ -1,8 +1,7 @@
 """Images of 128 x 128 that worker processes render ahead, beside what a GPU asks for.
 
 A training of the `paper` preset takes 1.1 TFLOP an image (counted); an A100 at 40 % of its 312
-TFLOP/s in bfloat16 asks for 113 images a second, and a node of eight for eight times that.
-"""
+TFLOP/s in bfloat16 asks for 113 images a second, and a node of eight for eight times that."""
 
 import os
 import time

@@ -1,8 +1,7 @@
 """Predictions of every kind become the same denoiser; the truth is the Gaussian's, in closed form.
 
 For data N(0, S^2) and x = x0 + sigma n the best denoiser is x0 = x S^2 / (S^2 + sigma^2), and the
-best prediction of anything else follows from it.
-"""
+best prediction of anything else follows from it."""
 
 import math
 

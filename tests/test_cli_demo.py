@@ -1,6 +1,5 @@
 """The main job, small: scenes, shipped models drawn live and looked at, the page, and what to do
-next.
-"""
+next."""
 
 import pytest
 from PIL import Image

@@ -1,6 +1,5 @@
 """`composcope distill`: a student is a run like any other, goes on where it was stopped, and what
-is refused leaves nothing behind.
-"""
+is refused leaves nothing behind."""
 
 import json
 import sys

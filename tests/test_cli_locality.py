@@ -1,6 +1,5 @@
 """`composcope locality` on untrained runs of the smoke preset: rows, files, going on after a stop,
-and errors.
-"""
+and errors."""
 
 import json
 from pathlib import Path

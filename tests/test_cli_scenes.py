@@ -1,6 +1,5 @@
 """`composcope scenes` as a user runs it: in a process of its own, killed, run again, and asked for
-nonsense.
-"""
+nonsense."""
 
 import signal
 import subprocess

@@ -1,6 +1,5 @@
 """The commands as a user calls them: rows, curves, figures, the table, and clear words about a
-wrong name.
-"""
+wrong name."""
 
 import json
 

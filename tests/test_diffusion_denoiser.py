@@ -1,6 +1,5 @@
 """Preconditioning, loss and pixels against closed forms: the denoiser of a Gaussian, and diffusers'
-preconditioning.
-"""
+preconditioning."""
 
 import numpy as np
 import pytest
@@ -83,8 +82,7 @@ def test_preconditioning_is_that_of_diffusers():
 
 def test_the_weighted_error_of_a_gaussian_is_one_at_every_noise_level():
     """lambda E|D - x0|^2 = lambda sd^2 sigma^2 / (sd^2 + sigma^2) = 1: no noise level outweighs
-    another.
-    """
+    another."""
     sd, sigma = 0.3, torch.tensor([0.02, 0.3, 2.0, 40.0])
     x0, noise = sd * torch.randn(4, 3, 300, 300), torch.randn(4, 3, 300, 300)
     objective, error = Loss(Precond(Constant(0), Constant(0), sd))(x0, sigma, noise, None)

@@ -1,6 +1,5 @@
 """Distillation: the states are those of walks, a student that can be its teacher becomes it, and
-going on is bit for bit.
-"""
+going on is bit for bit."""
 
 from dataclasses import replace
 

@@ -1,6 +1,5 @@
 """Averages against the weighted sum they stand for, and their profiles against numerical
-integrals.
-"""
+integrals."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,5 @@
 """Solvers against the Gaussian's closed form and against diffusers' schedulers; images depend on
-their seed alone.
-"""
+their seed alone."""
 
 import pytest
 import torch
@@ -22,8 +21,7 @@ def gaussian(x, sigma, cond):
 
 def flow(x, sigmas):
     """Where the exact ODE takes unit noise: every deviation shrinks with the standard deviation of
-    the noisy data.
-    """
+    the noisy data."""
     return x * sigmas[0] * SD / (SD**2 + sigmas[0] ** 2).sqrt()
 
 
@@ -74,8 +72,7 @@ def test_euler_steps_are_those_of_diffusers():
 
 def test_heun_steps_are_those_of_diffusers():
     """Their scheduler is asked for the slope of one stage after another; only its noise levels are
-    replaced by ours.
-    """
+    replaced by ours."""
     sigmas, scheduler, x = noise_levels(10), HeunDiscreteScheduler(), noise(range(3), (3, 8, 8))
     scheduler.set_timesteps(10)
     inner = sigmas[1:-1].repeat_interleave(2)
@@ -96,8 +93,7 @@ def test_the_stochastic_solver_without_churn_is_heun():
 
 def test_the_stochastic_solver_keeps_the_distribution_and_forgets_the_start():
     """Of N(1, SD^2): the same mean and deviation as the exact flow, but other images from the same
-    first noise.
-    """
+    first noise."""
     seeds, shape, cond = range(4), (3, 64, 64), torch.ones(4, 1)
     churn = Churn(S_churn=30, S_min=0.01, S_max=100, S_noise=1.0)
     x = sample(gaussian, seeds, shape, cond, noise_levels(64), "stochastic", churn)

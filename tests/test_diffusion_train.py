@@ -1,6 +1,5 @@
 """The loop on a tiny network: going on is bit for bit, parts of a batch add up, what is not finite
-stops it.
-"""
+stops it."""
 
 import json
 import math

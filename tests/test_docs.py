@@ -1,6 +1,5 @@
 """The pages keep their word: links and anchors lead somewhere, what is made of rows is made of the
-rows that ship, examples and commands run, and the site is built without a warning.
-"""
+rows that ship, examples and commands run, and the site is built without a warning."""
 
 import ast
 import re

@@ -1,6 +1,5 @@
 """What a command says when it ends: one sentence, on any terminal, with a file where there is
-one.
-"""
+one."""
 
 import os
 import re

@@ -20,8 +20,7 @@ from composcope.scenes.condition import PAPER_LOCATIONS, ColorCounts, LocationGr
 class Exact:
     """A denoiser that knows the one image of each cond, whatever x is: the sampler must end there.
 
-    `change` alters the condition set before it is drawn.
-    """
+    `change` alters the condition set before it is drawn."""
 
     shape = (3, 64, 64)
 

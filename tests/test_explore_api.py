@@ -1,6 +1,5 @@
 """The explorer's server, asked over HTTP: what it answers is what the library computes, what is
-wrong is refused.
-"""
+wrong is refused."""
 
 import asyncio
 import base64

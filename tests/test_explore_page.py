@@ -2,8 +2,7 @@
 checked by what it shows.
 
 The browser is the system's Chromium (Debian's package `chromium`); without one these tests are
-skipped.
-"""
+skipped."""
 
 import base64
 import io

@@ -44,8 +44,7 @@ def test_resampled_cosines_are_those_of_resampled_means():
 
 def test_intervals_cover_the_truth():
     """95 % intervals of a known cosine of 1/2, over 100 studies of 20 groups each: coverage within
-    4 deviations.
-    """
+    4 deviations."""
     truth, hits = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.75**0.5, 0.0]]), 0
     for study in range(100):
         chance = torch.Generator().manual_seed(study)
@@ -73,8 +72,7 @@ def test_composites_stay_out_of_the_summary():
 @pytest.mark.parametrize("basis", ["features", "pixels"])
 def test_feature_composition_is_orthogonal_in_its_own_basis_only(basis: str):
     """An F-CPC seen through hooks on z = A x: the cosines are those of theory, zero in z and not in
-    x.
-    """
+    x."""
     skewed = torch.randn(7, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     toy = FeatureComposition(random_composition(5), skewed)
     A = nn.Linear(toy.n, toy.n, bias=False)

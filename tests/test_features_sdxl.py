@@ -178,8 +178,7 @@ def test_dominance():
 
 def test_locality_measures_take_it(model):
     """Equations 9 and 10 on latents; the influence of one word is the difference of two denoised
-    latents.
-    """
+    latents."""
     x, said = model.start([0, 1], 4), Words(PROMPT, model.encode)
     found = influence(model, x, 2.0, said, said.all)
     whole, less = (

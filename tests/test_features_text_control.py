@@ -1,6 +1,5 @@
 """The text-conditioned control: captions say where things are, and training goes on, ships and
-loads.
-"""
+loads."""
 
 import json
 
@@ -19,8 +18,7 @@ from composcope.scenes import COLORS, SHAPES, Object, Scene
 
 def test_a_caption_says_where_things_are():
     """On the ground line across the picture: far left, centre and far right of the camera's
-    view.
-    """
+    view."""
     across = [Object("cube", "large", "rubber", color, x, y) for color, x, y in
               (("red", -2.0, -2.3), ("blue", 0.0, 0.0), ("gray", 2.0, 2.3))]  # fmt: skip
     scene = Scene(tuple(across))
@@ -89,8 +87,7 @@ def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
 )
 def test_the_shipped_control_has_learned_where_left_is():
     """Asked for one object in a third of the picture, it draws one there in most images; chance is
-    about a third.
-    """
+    about a third."""
     model = sdxl.load("text_control")
     for third, place in enumerate(PLACES):
         cond = model.encode([f"a red cube {place}"]).expand(8, -1)

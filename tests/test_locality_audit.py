@@ -1,6 +1,5 @@
 """The whole audit of denoisers that are exactly local, ignore their conditions, act evenly or break
-the contract.
-"""
+the contract."""
 
 import numpy as np
 import pytest
@@ -41,8 +40,7 @@ def values(rows, what, **where_else):
 
 class Lenient(LocationGrid):
     """A conditioner that takes any places, such as pixels; it is not even asked before audit has
-    looked at them.
-    """
+    looked at them."""
 
     def __call__(self, condition_sets, seed=0):
         pytest.fail("asked")

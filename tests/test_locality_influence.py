@@ -1,6 +1,5 @@
 """Influence on denoisers whose conditions are known to act nowhere or in blocks; states on a known
-path.
-"""
+path."""
 
 import torch
 
@@ -12,8 +11,7 @@ PLACES = [(0.125, 0.125), (0.875, 0.125), (0.625, 0.875)]
 
 class Blocks:
     """A grid of 4 x 4 cells as cond: a cell asked for is painted, channel c with c times the noise
-    level.
-    """
+    level."""
 
     features = 16
 
@@ -82,8 +80,7 @@ def test_noised_images_have_noise_of_their_own_seed():
 
 def test_a_trajectory_follows_the_known_path_of_a_gaussian():
     """With x0 ~ N(0, s^2): D = x s^2 / (s^2 + sigma^2), and x(sigma) is proportional to sqrt(s^2 +
-    sigma^2).
-    """
+    sigma^2)."""
     s, start = 0.5, noise([0, 1], (3, 4, 4)).double()
     sigmas = torch.tensor([20.0, 3.0, 0.5, 0.02], dtype=torch.float64)
 

@@ -44,8 +44,7 @@ class Cells:
 
 def code(x, sigma, cond):
     """Every pixel says which cells were asked: cell j adds j + 1, far or near. The worst of global
-    denoisers.
-    """
+    denoisers."""
     return torch.zeros_like(x) + (cond @ torch.arange(1.0, 65))[:, None, None, None]
 
 
@@ -227,8 +226,7 @@ class Words:
 def test_conditions_without_places_have_the_neighbourhoods_in_which_they_act():
     def stripes(x, sigma, cond):
         """Word k paints the columns k, k + 3, ... with k + 1, and asked with others spoils
-        everything.
-        """
+        everything."""
         columns = torch.arange(16) % 3
         painted = sum((columns == k) * (k + 1.0) * cond[:, k, None] for k in range(3))
         return (

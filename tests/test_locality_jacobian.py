@@ -1,6 +1,5 @@
 """Pixel gradients against the posterior covariance of a Gaussian, a convolution of known reach, and
-plain autograd.
-"""
+plain autograd."""
 
 import weakref
 

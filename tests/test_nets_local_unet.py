@@ -1,6 +1,5 @@
 """The patch-local network: exactly local, equal to the plain loop over cells, trained and sampled
-alike.
-"""
+alike."""
 
 import pytest
 import torch
@@ -25,8 +24,7 @@ def local(patches: Patches, **settings) -> LocalUNet:
 
 def loop(net: LocalUNet, x, noise_label, cond):
     """Section E.3 to the letter: for each cell cut out its patch and conditions, denoise, copy the
-    centre back.
-    """
+    centre back."""
     p, out = net.patches, torch.zeros_like(x)
     m, k, g = p.cell, p.k, p.grid_size
     for i in range(g):
@@ -157,8 +155,7 @@ def test_conditions_of_a_patch_are_those_inside_and_its_centre():
 
 def test_patch_forward_sees_and_gives_nothing_outside_the_image():
     """Noise drawn on a whole patch in training leaves the network where zero padding in sampling
-    does.
-    """
+    does."""
     net = local(GRID)
     x, noise_label, cond = (
         torch.randn(2, 3, 32, 32),

@@ -1,6 +1,5 @@
 """The U-Net against a plain twin written from the equations of EDM2, and the properties its layers
-promise.
-"""
+promise."""
 
 import itertools
 import math
@@ -26,8 +25,7 @@ SMALL = {"model_channels": 8, "channel_mult": (1, 2, 3), "num_blocks": 2, "chann
 
 def wild(net: torch.nn.Module) -> torch.nn.Module:
     """All gains away from zero and no weight on its sphere, so that every path shows in the
-    output.
-    """
+    output."""
     with torch.no_grad():
         for name, value in net.named_parameters():
             value.copy_(torch.rand_like(value) + 0.5 if "gain" in name else value * 3)
@@ -38,8 +36,7 @@ def twin(
     P: dict[str, Tensor], x: Tensor, noise_label: Tensor, cond: Tensor | None, **settings
 ) -> Tensor:
     """F of EDM2's figure 21 from parameters by name alone, with loops and sums where the network
-    has layers.
-    """
+    has layers."""
     blocks, attended = settings["num_blocks"], settings.get("attn_resolutions", (16, 8))
     t_res, t_attn = settings.get("res_balance", 0.3), settings.get("attn_balance", 0.3)
     width, clip = settings["channels_per_head"], settings.get("clip_act", 256.0)
@@ -233,8 +230,7 @@ def test_renormalize_moves_weights_and_keeps_what_they_do():
 
 def test_gradients_are_orthogonal_to_the_weights():
     """The output does not depend on the length of a weight, so no gradient step can spend itself on
-    it.
-    """
+    it."""
     torch.manual_seed(0)
     net = wild(UNet(16, 3, 5, **SMALL))
     net(torch.randn(2, 3, 16, 16), torch.randn(2), torch.randn(2, 5)).square().sum().backward()
@@ -247,8 +243,7 @@ def test_gradients_are_orthogonal_to_the_weights():
 
 def test_fold_and_unfold_are_inverse():
     """With every layer but the ends removed, a folded network whose last map undoes its first
-    returns x.
-    """
+    returns x."""
     net = UNet(8, 3, model_channels=13, channel_mult=(1,), num_blocks=0, fold=2)
     x = torch.randn(2, 3, 8, 8)
     entered = net.entrance(x, None)

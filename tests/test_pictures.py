@@ -1,6 +1,5 @@
 """Readers of pictures and arrays: the formats allowed and no others, and one sentence for each
-failure.
-"""
+failure."""
 
 import io
 import os

@@ -1,6 +1,5 @@
 """The README keeps its word: its links lead somewhere, its numbers are measured, its commands and
-examples run.
-"""
+examples run."""
 
 import re
 from pathlib import Path
@@ -29,8 +28,7 @@ def test_links_lead_somewhere():
 
 def test_the_numbers_are_those_of_the_rows():
     """Of each line of the table: the run, what is done to it, K_max and places filled, with their
-    intervals; and that all runs saw as many images as the text says.
-    """
+    intervals; and that all runs saw as many images as the text says."""
     lines = re.findall(
         r"^\| (exp[\w-]+)( \+ local conditions)? \|.*\| (\d+) \[(\d+), (\d+)\] "
         r"\| ([\d.]+) \[([\d.]+), ([\d.]+)\] \|$",

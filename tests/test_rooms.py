@@ -37,8 +37,7 @@ TABLE["cli"] = ANY | {"explore"}  # the command that starts the explorer
 
 def imported(source: str) -> set[str]:
     """Top-level rooms of composcope that this source imports, `torch` if it does, and relative
-    imports as '.'.
-    """
+    imports as '.'."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

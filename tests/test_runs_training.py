@@ -1,6 +1,5 @@
 """Runs from end to end at the smallest scale: every experiment, kills, two processes, what is
-refused.
-"""
+refused."""
 
 import dataclasses
 import json
@@ -276,8 +275,7 @@ def test_images_rendered_by_worker_processes_are_the_same(tmp_path, finished, wo
 
 def test_killed_at_random_it_ends_bit_for_bit_as_if_it_never_was(tmp_path, finished):
     """The kill falls anywhere in the step after the one that was told: update, log, averages,
-    checkpoint.
-    """
+    checkpoint."""
     for _ in range(3):
         child = reach(random.randrange(1, 8), tmp_path, TINY)  # another point each time
         child.kill()
@@ -289,8 +287,7 @@ def test_killed_at_random_it_ends_bit_for_bit_as_if_it_never_was(tmp_path, finis
 
 def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
     """Twenty steps under torchrun in a new folder, as --help has it; only the order of sums
-    differs.
-    """
+    differs."""
     monkeypatch.setattr("composcope.runs.data.MEASURED", 2048)  # as the command has it
     changes = {"images": 320, "batch": 16, "checkpoint_every": 20, "log_every": 20}
     start(configure("exp1", "smoke", changes), tmp_path / "one")
@@ -419,8 +416,7 @@ def test_damaged_constants_are_named(tmp_path, finished):
 def test_what_gpus_are_given_runs_on_cores_too(tmp_path):
     """bfloat16, torch.compile and channels-last, all at once, learn nearly the same.
 
-    In processes of their own: the checks of shapes in these tests cannot be compiled.
-    """
+    In processes of their own: the checks of shapes in these tests cannot be compiled."""
     fast = ["--bf16", "True", "--compile", "True", "--channels-last", "True"]
     for name, more in (("plain", []), ("fast", fast)):
         words = ["train", "exp1", "--preset", "smoke", "--images", "64", "--batch", "8"]

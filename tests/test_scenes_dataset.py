@@ -1,6 +1,5 @@
 """Streams and folders: a batch is a pure function of where it starts, in whichever thread, and of
-nothing else.
-"""
+nothing else."""
 
 import json
 import subprocess

@@ -1,6 +1,5 @@
 """Files of scenes: the same bytes however often the job was stopped, and nothing of anyone else's
-touched.
-"""
+touched."""
 
 import errno
 import io

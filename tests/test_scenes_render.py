@@ -1,6 +1,5 @@
 """Images against closed forms (ground, sphere), against themselves (threads, batches, sizes) and
-against Blender.
-"""
+against Blender."""
 
 import json
 import math
@@ -30,8 +29,7 @@ ONE = Scene((Object("sphere", "large", "rubber", "red", 0.5, -0.7),))
 
 def some(count: int = 6) -> list[Scene]:
     """Scenes of one to three objects of every shape, material and many colours, with cameras and
-    lamps moved.
-    """
+    lamps moved."""
     draw = np.random.default_rng(3)
     names = list(COLORS)
     scenes = []
@@ -58,8 +56,7 @@ def some(count: int = 6) -> list[Scene]:
 
 def rays(size: tuple[int, int], scene: Scene) -> np.ndarray:
     """Directions through the pixels' centres [h, w, 3], with length 1 along the viewing
-    direction.
-    """
+    direction."""
     width, height = size
     right, up, forward = camera_axes(scene.camera)
     u, v = (np.arange(width) + 0.5) / width * 2 - 1, 1 - (np.arange(height) + 0.5) / height * 2
@@ -158,8 +155,7 @@ def linear(images: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("size", [32, 64])
 def test_a_small_image_is_a_large_one_seen_from_afar(size):
     """Anti-aliasing: the mean light of 4x4 pixels of a larger image (rubber: metal's highlights
-    clip there).
-    """
+    clip there)."""
     rubber = [
         replace(s, objects=tuple(replace(o, material="rubber") for o in s.objects)) for s in some()
     ]
@@ -197,8 +193,7 @@ def test_an_object_darkens_the_ground_beside_it_only():
 
 def test_images_are_close_to_blenders():
     """Floors: 30 dB and 0.93 over whole images, 22 dB over objects and shadows; we ask for more, in
-    every image.
-    """
+    every image."""
     psnr, ssim, parts = compare(*read(REFERENCE))
     assert psnr.min() > 32
     assert ssim.min() > 0.96

@@ -1,6 +1,5 @@
 """The placement rules, checked on the finished scenes from the official generator's description of
-them.
-"""
+them."""
 
 from itertools import combinations
 
@@ -41,8 +40,7 @@ def test_every_scene_keeps_all_rules(seed, index, count):
 @given(seeds, st.integers(3, 8))
 def test_scenes_refused_for_hidden_objects_are_those_the_full_count_refuses(seed, count):
     """The rule stops counting at enough pixels; the renderer counts them all. Same attempts, so
-    same scenes.
-    """
+    same scenes."""
     loose = draw(seed, 0, 20, Rules(objects=(count, count), min_pixels=0))
     strict = draw(seed, 0, 20, Rules(objects=(count, count)))
     for a, b, pixels in zip(loose, strict, visible_pixels(loose), strict=True):

@@ -1,6 +1,5 @@
 """The square view is the middle of the full one: the same rays, the same places, and nothing cut
-off.
-"""
+off."""
 
 import numpy as np
 import pytest

@@ -36,8 +36,7 @@ for words in json.load(sys.stdin):
 def test_a_training_command_makes_the_config_of_the_table(tmp_path, preset):
     """What the plan asks of `composcope train` is the Config that the report reads from the table.
 
-    In a process of its own: the command line's marks for what is missing are no strings.
-    """
+    In a process of its own: the command line's marks for what is missing are no strings."""
     commands = [training(run, preset, tmp_path, seed=0).command for run in RUNS]
     assert {command[0] for command in commands} == {"train"}
     text = json.dumps([command[1:] for command in commands])

@@ -1,6 +1,5 @@
 """The scheduler does every node once, in order, goes on after a stop, and a failure stops only what
-depends on it.
-"""
+depends on it."""
 
 import signal
 import subprocess

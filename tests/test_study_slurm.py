@@ -2,8 +2,7 @@
 no SLURM at all.
 
 Where it may (root; SLURM installed, which tests/slurm/one-node does on Debian), else skipped with
-the reason.
-"""
+the reason."""
 
 import os
 import shutil

@@ -23,8 +23,7 @@ class Classes:
     class cannot be left out, and its influence is not defined.
 
         classes = Classes(10, null=10)
-        cond = classes([(3,), (7,), ()])              # [3, 11]; the model takes cond.argmax(1)
-    """
+        cond = classes([(3,), (7,), ()])              # [3, 11]; the model takes cond.argmax(1)"""
 
     noun: ClassVar[str] = "class"
     has_places: ClassVar[bool] = False
@@ -52,10 +51,8 @@ class Classes:
         if condition_set:
             return self.label(condition_set[0])
         if self.null is None:
-            raise InputError(
-                "the model has no class that means nothing asked (null), so that a class cannot be "
-                "left out"
-            )
+            missing = "the model has no class that means nothing asked (null)"
+            raise InputError(f"{missing}, so that a class cannot be left out")
         return self.null
 
     def __call__(

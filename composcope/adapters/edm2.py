@@ -6,8 +6,7 @@ the few callables such a file needs and has an inert stand-in for each: tensors 
 arguments are kept, source text is dropped, any other callable is refused. What the file claims (a
 storage's length, a network's size) is checked against what it holds before memory is taken for it.
 
-    ours["net." + name] = theirs["unet." + name]          (the whole table: PARAMETERS)
-"""
+    ours["net." + name] = theirs["unet." + name]          (the whole table: PARAMETERS)"""
 
 import io
 import math
@@ -31,40 +30,14 @@ PARAMETERS = {
     "logvar_fourier.": "uncertainty.fourier.",
     "logvar_linear.": "uncertainty.linear.",
 }
-POSITIONAL = (
-    "img_resolution",
-    "img_channels",
-    "label_dim",
-    "use_fp16",
-    "sigma_data",
-    "logvar_channels",
-)
-ARGUMENTS = {
-    "img_resolution": "resolution",
-    "img_channels": "channels",
-    "label_dim": "features",
-} | {
-    name: name
-    for name in (
-        *(
-            "model_channels",
-            "channel_mult",
-            "channel_mult_noise",
-            "channel_mult_emb",
-            "num_blocks",
-            "attn_resolutions",
-        ),
-        *(
-            "label_balance",
-            "concat_balance",
-            "channels_per_head",
-            "dropout",
-            "res_balance",
-            "attn_balance",
-            "clip_act",
-        ),
-    )
-}
+# Their arguments: those that we call otherwise, those given by position, those called the same.
+ARGUMENTS = {"img_resolution": "resolution", "img_channels": "channels", "label_dim": "features"}
+POSITIONAL = (*ARGUMENTS, "use_fp16", "sigma_data", "logvar_channels")
+for names in (
+    "model_channels channel_mult channel_mult_noise channel_mult_emb num_blocks attn_resolutions",
+    "label_balance concat_balance channels_per_head dropout res_balance attn_balance clip_act",
+):
+    ARGUMENTS |= {name: name for name in names.split()}
 MODULES = 100_000  # more than any network of this kind has
 STORAGES = {
     "HalfStorage": torch.float16,
@@ -182,15 +155,11 @@ KNOWN: dict[str, Any] = {
     "builtins.set": set,
     "numpy.dtype": Inert,
     "numpy.ndarray": Inert,
-    "_codecs.encode": lambda text, coding: str(text).encode(
-        "latin1"
-    ),  # how old protocols spell bytes
+    # how old protocols spell bytes
+    "_codecs.encode": lambda text, coding: str(text).encode("latin1"),
 }
 KNOWN |= {f"torch.{name}": dtype for name, dtype in STORAGES.items()}
-KNOWN |= {
-    f"torch.{name}": name
-    for name in ("float16", "bfloat16", "float32", "float64", "int64", "int32", "bool")
-}
+KNOWN |= {str(dtype): str(dtype).removeprefix("torch.") for dtype in STORAGES.values()}
 for core in ("numpy.core", "numpy._core"):
     KNOWN |= {f"{core}.multiarray._reconstruct": Inert, f"{core}.numeric._frombuffer": Inert}
     KNOWN |= {f"{core}.multiarray.scalar": number}
@@ -202,9 +171,8 @@ class Restricted(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         module = "builtins" if module == "__builtin__" else module  # as old protocols spell it
         if (full := f"{module}.{name}") not in KNOWN:
-            raise InputError(
-                f"calls {full}, which no EDM2 snapshot needs; nothing in the file was run"
-            )
+            reason = "which no EDM2 snapshot needs; nothing in the file was run"
+            raise InputError(f"calls {full}, {reason}")
         return KNOWN[full]
 
     def persistent_load(self, pid: Any) -> torch.dtype:

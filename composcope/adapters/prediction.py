@@ -60,9 +60,8 @@ class Adapted:
         name: str | None = None,
     ):
         if not callable(model):
-            raise InputError(
-                f"a model is called as model(x_t, t); {type(model).__name__} cannot be"
-            )
+            kind = type(model).__name__
+            raise InputError(f"a model is called as model(x_t, t); {kind} cannot be")
         self.model = model
         self.convention = convention
         self.conditioner = conditioner
@@ -156,28 +155,23 @@ def from_flow(
     """The Denoiser of a rectified flow: model(x_t, t[, cond]) -> n - x0 at x_t = (1 - t) x0 + t n.
 
     last: what the model calls the time of pure noise; t runs from 0 to there, in real numbers. Many
-        models count to 1000. The other arguments are those of `from_eps`.
-    """
+        models count to 1000. The other arguments are those of `from_eps`."""
     return Adapted(model, flow(last), conditioner, shape)
 
 
 def eps(steps: "Steps") -> Convention:
     """x0 = x - sigma F."""
-    return lambda sigma: steps.coefficients(sigma, lambda s: (torch.ones_like(s), -s))
+    return steps.convention(lambda s: (torch.ones_like(s), -s))
 
 
 def v(steps: "Steps") -> Convention:
     """x0 = sqrt(alpha_t) x_t - sqrt(1 - alpha_t) F."""
-    return lambda sigma: steps.coefficients(
-        sigma, lambda s: (1 / (1 + s**2), -s * (1 + s**2).rsqrt())
-    )
+    return steps.convention(lambda s: (1 / (1 + s**2), -s * (1 + s**2).rsqrt()))
 
 
 def x0(steps: "Steps") -> Convention:
     """x0 = F."""
-    return lambda sigma: steps.coefficients(
-        sigma, lambda s: (torch.zeros_like(s), torch.ones_like(s))
-    )
+    return steps.convention(lambda s: (torch.zeros_like(s), torch.ones_like(s)))
 
 
 def ours(sigma: Sigmas) -> Coefficients:
@@ -216,17 +210,19 @@ class Steps:
         self.sigmas = ((1 - alpha) / alpha) ** 0.5
         self.real_times = real_times
 
-    def coefficients(
-        self, sigma: Sigmas, of: Callable[[Sigmas], tuple[Sigmas, Sigmas]]
-    ) -> Coefficients:
+    def convention(self, b_c: Callable[[Sigmas], tuple[Sigmas, Sigmas]]) -> Convention:
         """a, b, c and t, from b and c as functions of a noise level that was trained on.
 
         Beyond the last of these x is brought down to it, as if it were noise alone, which it nearly
         is: x - sigma F would make any error of F as large as sigma."""
-        level = sigma.clamp(max=float(self.sigmas[-1]))
-        less = ((1 + level**2) / (1 + sigma**2)).sqrt()
-        b, c = of(level)
-        return Coefficients((1 + sigma**2).rsqrt(), less * b, c, self(sigma))
+
+        def coefficients(sigma: Sigmas) -> Coefficients:
+            level = sigma.clamp(max=float(self.sigmas[-1]))
+            less = ((1 + level**2) / (1 + sigma**2)).sqrt()
+            b, c = b_c(level)
+            return Coefficients((1 + sigma**2).rsqrt(), less * b, c, self(sigma))
+
+        return coefficients
 
     def __call__(self, sigma: Sigmas) -> Tensor:
         table = self.sigmas.to(sigma)

@@ -2,8 +2,7 @@
 their SHA-256.
 
 STEP.safetensors is written first, STEP.json last; a pair whose checksum does not hold is named and
-passed over.
-"""
+passed over."""
 
 import hashlib
 import json
@@ -68,10 +67,8 @@ def sound(folder: Path) -> Iterator[tuple[int, dict[str, Tensor]]]:
             reason = "its checksum does not hold"
         except (OSError, InputError) as error:
             reason = str(error)
-        print(
-            f"composcope: {path} is damaged ({reason}); going on from the checkpoint before it",
-            file=sys.stderr,
-        )
+        advice = "going on from the checkpoint before it"
+        print(f"composcope: {path} is damaged ({reason}); {advice}", file=sys.stderr)
 
 
 class State:
@@ -90,32 +87,27 @@ class State:
             ema.update(self.weights, step)
 
     def averaged(self) -> dict[str, Tensor]:
-        return {
-            f"{s}/{name}": w for s, ema in self.averages.items() for name, w in ema.average.items()
-        }
+        pairs = self.averages.items()
+        return {f"{s}/{name}": w for s, ema in pairs for name, w in ema.average.items()}
 
     def tensors(self) -> dict[str, Tensor]:
         """All of it by name."""
+        return self.own() | self.optimizer.tensors()
+
+    def own(self) -> dict[str, Tensor]:
+        """All but the optimizer's."""
         weights = {f"weights/{name}": weight for name, weight in self.weights.items()}
-        averages = {f"ema/{name}": average for name, average in self.averaged().items()}
-        return weights | self.optimizer.tensors() | averages
+        return weights | {f"ema/{name}": average for name, average in self.averaged().items()}
 
+    @torch.no_grad()
     def restore(self, step: int, kept: Weights) -> None:
-        self.check(step, kept)
-        with torch.no_grad():
-            for name, weight in self.weights.items():
-                weight.copy_(kept[f"weights/{name}"])
-            for name, average in self.averaged().items():
-                average.copy_(kept[f"ema/{name}"])
-        self.optimizer.restore(step, kept)
-
-    def check(self, step: int, kept: Weights) -> None:
         """An InputError if the tensors are not those of such a state."""
-        shapes = {f"weights/{name}": weight.shape for name, weight in self.weights.items()}
-        shapes |= {f"ema/{name}": average.shape for name, average in self.averaged().items()}
-        shapes |= {name: self.weights[name[2:]].shape for name in self.optimizer.names()}
-        for name, shape in shapes.items():
-            if name not in kept or kept[name].shape != shape:
-                raise InputError(
-                    f"the checkpoint of step {step} is not of this run ({name}); remove it"
-                )
+        own = self.own()
+        likes = own | {name: self.weights[name[2:]] for name in self.optimizer.names()}
+        for name, like in likes.items():
+            if name not in kept or kept[name].shape != like.shape:
+                reason = f"is not of this run ({name}); remove it"
+                raise InputError(f"the checkpoint of step {step} {reason}")
+        for name, tensor in own.items():
+            tensor.copy_(kept[name])
+        self.optimizer.restore(step, kept)

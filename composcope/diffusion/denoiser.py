@@ -1,8 +1,7 @@
 """The contract in the middle of the project, and what measurements need of a conditioner.
 
 denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) / sigma^2
-(EDM, equation 3)
-"""
+(EDM, equation 3)"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -58,8 +57,7 @@ class SplitConditioner(Conditioner, Protocol):
     from cond itself.
 
     One whose conditions have places has `places(parts)` too: the (u, v) in [0, 1]^2 that each part
-    speaks of.
-    """
+    speaks of."""
 
     def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]: ...
 
@@ -70,8 +68,7 @@ class Drawer(Protocol):
     around one.
 
     `about` are the coordinates under which its measurements are kept: run, snapshot, images,
-    weights, intervention.
-    """
+    weights, intervention."""
 
     @property
     def conditioner(self) -> Any:
@@ -147,8 +144,7 @@ class Precond(nn.Module):
     its neighbourhood of gate x gate pixels, and D(x) = c_skip sum_j k_j x_j + c_out F. At low noise
     F must otherwise hand on the noise itself wherever the image is smooth, which a network on
     folded pixels is too narrow for; on flat ground it can now say k = 0, on smooth surfaces average
-    (LOG.md).
-    """
+    (LOG.md)."""
 
     sigma_data: Tensor
 

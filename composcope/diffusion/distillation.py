@@ -52,8 +52,7 @@ class Walks:
 @dataclass(frozen=True)
 class Starts:
     """The walks that begin at a step. Each has levels of its own, shifted by part of a step: the
-    student is to know all noise levels, not those of one schedule.
-    """
+    student is to know all noise levels, not those of one schedule."""
 
     step: int
     walker: Int[Tensor, " new"]
@@ -69,8 +68,7 @@ def starts_of(
     walks: Walks, recipe: Recipe, shape: tuple[int, int, int], ask: Ask
 ) -> Callable[[int, int], Starts]:
     """(position of the first state, how many) -> the walks that begin there. Walker i begins anew
-    when step + i is a multiple of the walk's length; all that is random comes from (seed, walk).
-    """
+    when step + i is a multiple of the walk's length; all that is random comes from (seed, walk)."""
 
     def make(start: int, count: int) -> Starts:
         step = start // count
@@ -79,16 +77,13 @@ def starts_of(
         numbers = [step * walkers + i for i in new]
         # Positions below zero: the numbers of states are used for the choice of what is learned again.
         sources = [generator(recipe.seed, -1 - number) for number in numbers]
-        noise = [torch.randn(shape, generator=source) for source in sources]
-        shift = [torch.rand((), generator=source) for source in sources]
-        cond = [ask(number) for number in numbers]
-        return Starts(
-            step,
-            torch.tensor(new, dtype=torch.long),
-            torch.stack(noise) if new else torch.zeros(0, *shape),
-            torch.stack(cond) if new else torch.zeros(0, 0),
-            torch.stack(shift) if new else torch.zeros(0),
-        )
+        if not new:
+            none = torch.zeros(0, dtype=torch.long)
+            return Starts(step, none, torch.zeros(0, *shape), torch.zeros(0, 0), torch.zeros(0))
+        noise = torch.stack([torch.randn(shape, generator=source) for source in sources])
+        shift = torch.stack([torch.rand((), generator=source) for source in sources])
+        cond = torch.stack([ask(number) for number in numbers])
+        return Starts(step, torch.tensor(new), noise, cond, shift)
 
     return make
 
@@ -96,8 +91,7 @@ def starts_of(
 class Following:
     """The lesson of a student: at the states of walks it is to say what the teacher says.
 
-    All of its tensors go into checkpoints, so that a distillation goes on bit for bit.
-    """
+    All of its tensors go into checkpoints, so that a distillation goes on bit for bit."""
 
     def __init__(
         self,

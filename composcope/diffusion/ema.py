@@ -4,8 +4,7 @@ afterwards.
 average(t) = integral of p(tau) weights(tau),    p(tau) = (gamma + 1) tau^gamma / t^(gamma + 1)    (EDM2, eq. 121)
 
 Averages kept at a few moments span a space of profiles; the one nearest to a wanted profile gives
-the weights of the averages to combine (EDM2, section C.3).
-"""
+the weights of the averages to combine (EDM2, section C.3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,14 +22,12 @@ def gamma_of(sigma_rel: float) -> float:
     (EDM2, eq. 123).
 
     sigma_rel^2 = (gamma + 1) / ((gamma + 2)^2 (gamma + 3)) falls with gamma, from 1/12 (a plain
-    mean) at gamma = 0.
-    """
-    return brentq(
-        lambda gamma: (gamma + 1) / ((gamma + 2) ** 2 * (gamma + 3)) - sigma_rel**2,
-        0,
-        1e6,
-        xtol=1e-12,
-    )
+    mean) at gamma = 0."""
+
+    def excess(gamma: float) -> float:
+        return (gamma + 1) / ((gamma + 2) ** 2 * (gamma + 3)) - sigma_rel**2
+
+    return brentq(excess, 0, 1e6, xtol=1e-12)
 
 
 class PowerEMA:
@@ -44,9 +41,8 @@ class PowerEMA:
     def update(self, weights: Weights, t: int) -> None:
         """After the t-th update, t = 1, 2, ..."""
         beta = (1 - 1 / t) ** (self.gamma + 1)  # EDM2, eq. 127
-        torch._foreach_lerp_(
-            list(self.average.values()), [weights[name] for name in self.average], 1 - beta
-        )
+        new = [weights[name] for name in self.average]
+        torch._foreach_lerp_(list(self.average.values()), new, 1 - beta)
 
 
 @dataclass(frozen=True)
@@ -59,8 +55,7 @@ class Profile:
 
 def overlap(a: Profile, b: Profile) -> float:
     """The integral of p_a p_b, in closed form (EDM2, eq. 151): the shorter one ends the
-    integral.
-    """
+    integral."""
     if a.t > b.t:
         a, b = b, a
     coefficient = (a.gamma + 1) * (b.gamma + 1) / (a.gamma + b.gamma + 1)
@@ -69,8 +64,7 @@ def overlap(a: Profile, b: Profile) -> float:
 
 def coefficients(kept: Sequence[Profile], wanted: Profile) -> np.ndarray:
     """How much of each kept average makes the wanted one: least squares over profiles (EDM2,
-    algorithm 3).
-    """
+    algorithm 3)."""
     A = np.array([[overlap(a, b) for b in kept] for a in kept])
     b = np.array([overlap(a, wanted) for a in kept])
     return np.linalg.lstsq(A, b, rcond=None)[0]
@@ -78,13 +72,12 @@ def coefficients(kept: Sequence[Profile], wanted: Profile) -> np.ndarray:
 
 def reconstruct(kept: Sequence[tuple[Profile, Weights]], wanted: Profile) -> dict[str, Tensor]:
     """The weights averaged with the wanted profile, from averages kept at other moments and
-    widths.
-    """
-    shares = coefficients([profile for profile, _ in kept], wanted)
-    names = kept[0][1].keys()
-    return {
-        name: sum(
-            share * weights[name].double() for share, (_, weights) in zip(shares, kept, strict=True)
-        ).float()
-        for name in names
-    }
+    widths."""
+    profiles, averages = zip(*kept, strict=True)
+    shares = coefficients(profiles, wanted)
+
+    def combined(name: str) -> Tensor:
+        terms = zip(shares, averages, strict=True)
+        return sum(share * weights[name].double() for share, weights in terms).float()
+
+    return {name: combined(name) for name in averages[0]}

@@ -1,16 +1,14 @@
 """Classifier-free guidance: a denoiser steered away from what it does when nothing is asked (Ho and
 Salimans 2022).
 
-D_b + scale (D_c - D_b)            D_c asked for c, D_b asked for nothing
-"""
+D_b + scale (D_c - D_b)            D_c asked for c, D_b asked for nothing"""
 
 from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, Wrapper, X
 
 
 class Guided(Wrapper):
     """The denoiser under guidance; scale 1 is the denoiser itself and costs one evaluation, others
-    cost two.
-    """
+    cost two."""
 
     def __init__(self, denoiser: Denoiser, scale: float):
         super().__init__(denoiser)

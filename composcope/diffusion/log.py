@@ -2,8 +2,7 @@
 scalars.
 
 band(sigma) = low, middle or high: ln sigma more than a deviation below the mean of the noise
-distribution, near, above
-"""
+distribution, near, above"""
 
 import json
 from pathlib import Path
@@ -20,12 +19,10 @@ from composcope.files import named, parse_json, write_text
 NAMES = ("loss", "error/low", "error/middle", "error/high")
 
 
-def sums(
-    objective: Float[Tensor, " n"],
-    error: Float[Tensor, " n"],
-    sigma: Float[Tensor, " n"],
-    noise: Noise,
-) -> Float[Tensor, "2 4"]:
+Numbers = Float[Tensor, " n"]
+
+
+def sums(objective: Numbers, error: Numbers, sigma: Numbers, noise: Noise) -> Float[Tensor, "2 4"]:
     """Sums and counts of the numbers of NAMES; these add up over parts and processes."""
     z = (sigma.log() - noise.P_mean) / noise.P_std
     member = torch.stack([z < -1, z.abs() <= 1, z > 1]).to(error)
@@ -37,8 +34,7 @@ class Log:
     """Lines of log.jsonl up to `step`, where the run goes on; what follows is written again, the
     same.
 
-    Of several processes only the one that `writes` does.
-    """
+    Of several processes only the one that `writes` does."""
 
     def __init__(self, folder: Path, step: int, writes: bool = True):
         self.folder = folder
@@ -64,9 +60,8 @@ class Log:
         """One line: the means of what was added up, and `extra`."""
         if not self.writes:
             return
-        means = {
-            name: total / n for name, total, n in zip(NAMES, *totals.tolist(), strict=True) if n
-        } | extra
+        numbers = zip(NAMES, *totals.tolist(), strict=True)
+        means = {name: total / n for name, total, n in numbers if n} | extra
         with named(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, "images": images, **means}) + "\n")
         for name, mean in means.items():
@@ -75,8 +70,7 @@ class Log:
 
 def step_of(line: bytes) -> int:
     """The step of a line of the log; -1 for one that was cut short when its writer was killed, or
-    is not ours.
-    """
+    is not ours."""
     if not line.endswith(b"\n"):
         return -1
     try:

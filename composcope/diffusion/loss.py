@@ -12,14 +12,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from composcope.chance import GAMMA, MASK, mix
-from composcope.diffusion.denoiser import Precond
+from composcope.diffusion.denoiser import Cond, Precond, Sigmas, X
 from composcope.diffusion.penalty import far_share
 
 
 def generator(seed: int, position: int, device: torch.device | str = "cpu") -> torch.Generator:
     """Torch's generator for the image at `position` in a training: the same whatever the batch,
-    step, rank or restart. Positions below 0 are other streams of the same seed.
-    """
+    step, rank or restart. Positions below 0 are other streams of the same seed."""
     start = (seed * int(GAMMA) + position + 1) * int(GAMMA) & MASK
     return torch.Generator(device).manual_seed(int(mix(np.uint64(start))))
 
@@ -52,19 +51,18 @@ class Loss(nn.Module):
 
     def forward(
         self,
-        x0: Float[Tensor, "n channel height width"],
-        sigma: Float[Tensor, " n"],
-        noise: Float[Tensor, "n channel height width"],
-        cond: Float[Tensor, "n features"] | None,
-        without: Float[Tensor, "n features"] | None = None,
-        far: Float[Tensor, "n 1 height width"] | None = None,
-    ) -> tuple[Float[Tensor, " n"], ...]:
+        x0: X,
+        sigma: Sigmas,
+        noise: X,
+        cond: Cond,
+        without: Cond = None,
+        far: Float[Tensor, "batch 1 height width"] | None = None,
+    ) -> tuple[Float[Tensor, " batch"], ...]:
         """(what is minimised, its part lambda |D - x0|^2 alone), both the mean over an image's
         values.
 
         With `without`, cond less one condition, and `far`, where that condition should not act,
-        the share of its influence there as well (penalty.py).
-        """
+        the share of its influence there as well (penalty.py)."""
         x = x0 + sigma[:, None, None, None] * noise
         if without is None or far is None or cond is None:
             return self.compared(self.denoiser(x, sigma, cond), x0, sigma)
@@ -74,17 +72,14 @@ class Loss(nn.Module):
         return *self.compared(denoised, x0, sigma), far_share(influence, far)
 
     def compared(
-        self,
-        denoised: Float[Tensor, "n channel height width"],
-        x0: Float[Tensor, "n channel height width"],
-        sigma: Float[Tensor, " n"],
-    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        self, denoised: X, x0: X, sigma: Sigmas
+    ) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
         """The loss of what the denoiser said, and its error alone."""
         error = self.weight(sigma) * (denoised - x0).square().mean((1, 2, 3))
         u = self.denoiser.log_variance(sigma)
         return error / u.exp() + u, error.detach()  # EDM2, eq. 21
 
-    def weight(self, sigma: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    def weight(self, sigma: Sigmas) -> Sigmas:
         """lambda(sigma): EDM, table 1."""
         sd = self.denoiser.sigma_data
         return (sigma**2 + sd**2) / (sigma * sd) ** 2

@@ -7,8 +7,7 @@ unit root mean
 square: the weights of the network are kept at unit root mean square too, so `rate` means what it
 means for Adam. A convolution's weights count as one matrix, outputs by all else. Vectors, scalars
 and linear maps of the embedding go
-to Adam: with Muon there the error at high noise was worse (LOG.md).
-"""
+to Adam: with Muon there the error at high noise was worse (LOG.md)."""
 
 import math
 from collections.abc import Mapping
@@ -74,8 +73,7 @@ class Muon:
 
 class Optimizer:
     """Adam, or Adam and Muon, over the weights of a model; `tensors` and `restore` are for
-    checkpoints.
-    """
+    checkpoints."""
 
     def __init__(self, weights: Mapping[str, nn.Parameter], kind: Name):
         matrices = {name for name, weight in weights.items() if kind == "muon" and weight.ndim == 4}
@@ -93,8 +91,7 @@ class Optimizer:
 
     def tensors(self) -> dict[str, Tensor]:
         """The moments by name: m of every weight, v of Adam's. Adam's own step count is the
-        loop's.
-        """
+        loop's."""
         moments = {f"m/{name}": momentum for name, momentum in self.muon.momentum.items()}
         for name, weight in self.others.items():
             moments[f"m/{name}"] = self.adam.state[weight]["exp_avg"]

@@ -30,14 +30,10 @@ class Penalty:
     conditioner: Any  # a SplitConditioner whose conditions have places
 
     def draw(
-        self,
-        cond: Float[Tensor, "n features"],
-        size: Sequence[int],
-        sources: Sequence[torch.Generator],
+        self, cond: Tensor, size: Sequence[int], sources: Sequence[torch.Generator]
     ) -> tuple[Tensor, Tensor] | None:
         """cond without one condition of each image, and where that condition is far; None for
-        batches that are not penalised. Images that are asked nothing stay as they are.
-        """
+        batches that are not penalised. Images that are asked nothing stay as they are."""
         if torch.rand((), generator=sources[0], device=sources[0].device) >= SHARE:
             return None
         without = cond.clone()
@@ -54,8 +50,7 @@ class Penalty:
 
     def scaled(self, shares: Float[Tensor, " n"]) -> Float[Tensor, ""]:
         """What is added to the loss of a batch that is penalised; over all batches the mean is
-        weight times the share.
-        """
+        weight times the share."""
         return self.weight / SHARE * shares.mean()
 
 

@@ -1,8 +1,7 @@
 """The map between images in [-1, 1] and the x of a model, with constants measured from the data and
 kept with the run.
 
-x = (image - centre) / scale            sigma_data = std(x)
-"""
+x = (image - centre) / scale            sigma_data = std(x)"""
 
 import numpy as np
 import torch
@@ -27,8 +26,7 @@ class Pixels(nn.Module):
     @staticmethod
     def measure(images: Float[Tensor, "n 3 height width"], fixed: bool) -> "Pixels":
         """Centre on the mean image if camera and lamps are `fixed` (the ground is then 0), else on
-        the mean colour.
-        """
+        the mean colour."""
         centre = images.mean(0) if fixed else images.mean((0, 2, 3))[:, None, None]
         distance = (images - centre).abs().flatten()
         rank = int(EXTREME * (distance.numel() - 1))

@@ -1,8 +1,7 @@
 """From noise to images: the EDM noise levels and solvers; each image comes from its own seed,
 whatever the batch.
 
-dx / dsigma = (x - D(x, sigma)) / sigma            (EDM, eq. 1 with the schedule sigma(t) = t)
-"""
+dx / dsigma = (x - D(x, sigma)) / sigma            (EDM, eq. 1 with the schedule sigma(t) = t)"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -29,19 +28,15 @@ def noise_levels(
 ) -> Levels:
     """sigma_0 = sigma_max > ... > sigma_{steps-1} = sigma_min, then 0 (EDM, eq. 5)."""
     ramp = torch.linspace(0, 1, steps, dtype=torch.float64)
-    sigmas = (
-        sigma_max ** (1 / rho) + ramp * (sigma_min ** (1 / rho) - sigma_max ** (1 / rho))
-    ) ** rho
+    first, last = sigma_max ** (1 / rho), sigma_min ** (1 / rho)
+    sigmas = (first + ramp * (last - first)) ** rho
     return torch.cat([sigmas, sigmas.new_zeros(1)]).float()
 
 
-def noise(
-    seeds: Sequence[int], shape: Sequence[int]
-) -> Float[Tensor, "batch channel height width"]:
+def noise(seeds: Sequence[int], shape: Sequence[int]) -> X:
     """Unit noise, image i from seeds[i] alone."""
-    return torch.stack(
-        [torch.randn(tuple(shape), generator=torch.Generator().manual_seed(seed)) for seed in seeds]
-    )
+    sources = [torch.Generator().manual_seed(seed) for seed in seeds]
+    return torch.stack([torch.randn(tuple(shape), generator=source) for source in sources])
 
 
 class Step(NamedTuple):
@@ -77,8 +72,7 @@ def idle_cores() -> Iterator[None]:
 
     Threads wait for each other after every layer. One that shares its core with another program is
     late each time, so that a small network is ten times slower on two threads beside one busy core
-    than on one thread.
-    """
+    than on one thread."""
     before = torch.get_num_threads()
     busy = os.getloadavg()[0]
     idle = round((os.cpu_count() or 1) - busy)
@@ -103,8 +97,7 @@ def walk(
 
     solver: "euler" is first order and calls the denoiser once a step; "heun" second order, twice a
     step but for the last (EDM, algorithm 1); "stochastic" is Heun's from a slightly higher level,
-    reached with fresh noise of each image's own generator in `sources` (EDM, algorithm 2).
-    """
+    reached with fresh noise of each image's own generator in `sources` (EDM, algorithm 2)."""
     check_solver(solver)
     churn = churn or Churn()
     gamma = min(churn.S_churn / max(len(sigmas) - 1, 1), 2**0.5 - 1)
@@ -113,10 +106,8 @@ def walk(
         at = sigma
         if solver == "stochastic":
             at = sigma * (1 + gamma) if churn.S_min <= sigma <= churn.S_max else sigma
-            fresh = torch.stack(
-                [torch.randn(x.shape[1:], generator=source) for source in sources]
-            ).to(x)
-            x = x + (at**2 - sigma**2).sqrt() * churn.S_noise * fresh
+            fresh = [torch.randn(x.shape[1:], generator=source) for source in sources]
+            x = x + (at**2 - sigma**2).sqrt() * churn.S_noise * torch.stack(fresh).to(x)
         x0 = denoised(denoiser, x, at, cond)
         yield Step(index, at, x, x0)
         slope = (x - x0) / at  # dx / dsigma (EDM, equation 3)
@@ -137,13 +128,11 @@ def denoised(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> 
     x0 = denoiser(x, sigma.expand(len(x)), cond)
     if not isinstance(x0, Tensor) or x0.shape != x.shape:
         found = list(x0.shape) if isinstance(x0, Tensor) else type(x0).__name__
-        raise InputError(
-            f"the denoiser returns {found} for x of {list(x.shape)}; x0 has the shape of x"
-        )
+        wanted = f"for x of {list(x.shape)}; x0 has the shape of x"
+        raise InputError(f"the denoiser returns {found} {wanted}")
     if not bool(x0.isfinite().all()):
-        raise InputError(
-            f"the denoiser returns numbers that are not finite at sigma {float(sigma):g}"
-        )
+        where = f"at sigma {float(sigma):g}"
+        raise InputError(f"the denoiser returns numbers that are not finite {where}")
     if x._version != version:
         raise InputError("the denoiser changes x in place; it must return a new tensor")
     return x0
@@ -165,12 +154,10 @@ def sample(
     """One x a seed, `batch` at a time; under a bar when `what` names it.
 
     cond row i belongs to seed i. The same seed and cond give the same image in any batch, to float
-    round-off.
-    """
+    round-off."""
     if cond is not None and len(cond) != len(seeds):
-        raise InputError(
-            f"sample: {len(cond)} rows of cond for {len(seeds)} seeds; give each seed its own row"
-        )
+        given = f"{len(cond)} rows of cond for {len(seeds)} seeds"
+        raise InputError(f"sample: {given}; give each seed its own row")
     check_solver(solver)
     sigmas = (noise_levels() if sigmas is None else sigmas).to(device)
     starts = range(0, len(seeds), batch)
@@ -199,14 +186,12 @@ def draw(
 ) -> UInt8[np.ndarray, "n height width 3"]:
     """Pictures of condition sets, one from each seed; seeds are 0, 1, 2, ... where none are given.
 
-    model: a loaded run, or a wrapper around one, such as LocalConditions(load("exp2")).
-    """
+    model: a loaded run, or a wrapper around one, such as LocalConditions(load("exp2"))."""
     check_asked(model, condition_sets)
     seeds = range(len(condition_sets)) if seeds is None else seeds
     if len(seeds) != len(condition_sets):
-        raise InputError(
-            f"draw: {len(condition_sets)} condition sets and {len(seeds)} seeds; each set needs one"
-        )
+        given = f"{len(condition_sets)} condition sets and {len(seeds)} seeds"
+        raise InputError(f"draw: {given}; each set needs one")
     if not len(seeds):
         raise InputError("draw: no condition sets; [()] asks for one image with nothing in it")
     if steps < 2:
@@ -215,11 +200,8 @@ def draw(
     if model.conditioner is not None:
         pairs = zip(condition_sets, seeds, strict=True)
         cond = torch.cat([model.conditioner([conditions], seed) for conditions, seed in pairs])
-    levels = noise_levels(steps)
-    x = sample(
-        model, seeds, model.shape, cond, levels, solver, batch=batch, what=what, device=device
-    )
-    return model.decode(x)
+    how = {"solver": solver, "batch": batch, "what": what, "device": device}
+    return model.decode(sample(model, seeds, model.shape, cond, noise_levels(steps), **how))
 
 
 def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:
@@ -227,15 +209,12 @@ def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:
     conditions."""
     conditioner = model.conditioner
     if conditioner is None and any(len(conditions) for conditions in condition_sets):
-        raise InputError(
-            "draw: this model has no conditioner: nothing can be asked of it; take [()] * n"
-        )
-    single = bool(
-        getattr(conditioner, "has_places", False)
-    )  # a place is itself a sequence: of two numbers
-    if isinstance(condition_sets, str) or not all(
-        is_set(conditions, single) for conditions in condition_sets
-    ):
+        advice = "nothing can be asked of it; take [()] * n"
+        raise InputError(f"draw: this model has no conditioner: {advice}")
+    # A place is itself a sequence: of two numbers.
+    single = bool(getattr(conditioner, "has_places", False))
+    sets = not isinstance(condition_sets, str) and all(is_set(s, single) for s in condition_sets)
+    if not sets:
         raise InputError(
             "draw takes a list of condition sets, one for each image, such as "
             f"[[(0.65, 0.65), (0.35, 0.35)]] * 4; {repr(condition_sets)[:60]} is not one"

@@ -4,8 +4,7 @@ and nothing else.
 alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images     (EDM2, eq. 67)
 
 So a run stopped at any step goes on bit for bit, and the number of processes changes round-off
-only.
-"""
+only."""
 
 import math
 import os
@@ -38,18 +37,14 @@ from composcope.tensors import save_tensors
 T = TypeVar("T")
 MOST = 1e15  # of anything that a recipe counts
 EVERY = ("log_every", "checkpoint_every", "sheet_every", "average_every")
-SNAPSHOTS = {
-    "early": 0.25,
-    "middle": 0.5,
-    "final": 1.0,
-}  # shares of the training after which the average is kept
+# shares of the training after which the average is kept
+SNAPSHOTS = {"early": 0.25, "middle": 0.5, "final": 1.0}
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in
-    steps.
-    """
+    steps."""
 
     images: int  # to train on
     batch: int = 64  # images a step
@@ -78,14 +73,12 @@ class Recipe:
         for name in ("images", "batch", "decay", "accumulate", "lr", "P_std", *EVERY):
             value = getattr(self, name)
             if not 0 < value < MOST:
-                raise InputError(
-                    f"{name} = {value}: a training needs one above 0 and below {MOST:g}"
-                )
+                wanted = f"a training needs one above 0 and below {MOST:g}"
+                raise InputError(f"{name} = {value}: {wanted}")
         for name in ("warmup", "cool", "seed"):
-            if not 0 <= getattr(self, name) < 2**63:
-                raise InputError(
-                    f"{name} = {getattr(self, name)}: it is a number from 0 to 2^63 - 1"
-                )
+            value = getattr(self, name)
+            if not 0 <= value < 2**63:
+                raise InputError(f"{name} = {value}: it is a number from 0 to 2^63 - 1")
         if not -100 < self.P_mean < 100:
             raise InputError(f"P_mean = {self.P_mean}: ln sigma is between -100 and 100")
         if not 0 <= self.penalty < MOST or not 0 < self.penalty_radius <= 1:
@@ -93,9 +86,8 @@ class Recipe:
                 f"penalty = {self.penalty}, penalty_radius = {self.penalty_radius}: a weight of 0 "
                 "or more, and a radius above 0 and at most 1"
             )
-        if self.sigma_rel not in self.sigma_rels or not all(
-            0.001 <= s <= 0.28 for s in self.sigma_rels
-        ):
+        inside = all(0.001 <= s <= 0.28 for s in self.sigma_rels)
+        if self.sigma_rel not in self.sigma_rels or not inside:
             raise InputError(
                 f"sigma_rels = {self.sigma_rels}: widths of averages from 0.001 to 0.28, "
                 f"{self.sigma_rel} among them"
@@ -109,14 +101,12 @@ class Recipe:
 @dataclass(frozen=True)
 class Examples:
     """What the network sees of some images: the same number of views of each, one image after
-    another.
-    """
+    another."""
 
     x0: Float[Tensor, "views channel height width"]
     cond: Float[Tensor, "views features"] | None
-    inside: Float[Tensor, "views 1 height width"] | None = (
-        None  # 0 where a view leaves the image: no noise there
-    )
+    # 0 where a view leaves the image: no noise there
+    inside: Float[Tensor, "views 1 height width"] | None = None
 
 
 Make: TypeAlias = Callable[[int, int], Examples]  # (position of the first image, how many)
@@ -138,8 +128,7 @@ def starts(recipe: Recipe, first: int, size: int, parts: range) -> Iterator[int]
 def ahead(make: Callable[[int], T], starts: Iterable[int], makers: int = 1) -> Iterator[T]:
     """make(start) for each start in order, made by so many threads, a few ahead of their use.
 
-    How many cores to use is a setting of each thread: the makers take over their caller's.
-    """
+    How many cores to use is a setting of each thread: the makers take over their caller's."""
     cores = torch.get_num_threads(), numba.get_num_threads()
     with ThreadPoolExecutor(makers, initializer=use, initargs=cores) as pool:
         pending: deque = deque()
@@ -153,8 +142,7 @@ def ahead(make: Callable[[int], T], starts: Iterable[int], makers: int = 1) -> I
 
 def use(torch_threads: int, numba_threads: int) -> None:
     """Threads of this thread's work from here on. Numba comes first: where both use OpenMP, the
-    first call to it sets OpenMP's number to all cores, and torch's with it.
-    """
+    first call to it sets OpenMP's number to all cores, and torch's with it."""
     numba.set_num_threads(min(numba_threads, numba.config.NUMBA_NUM_THREADS))
     torch.set_num_threads(torch_threads)
 
@@ -170,8 +158,7 @@ def parts_of(recipe: Recipe) -> int:
 @contextmanager
 def processes() -> Iterator[int]:
     """The rank of this process: torchrun's, or 0. Inside, `dist` is ready where there is more than
-    one.
-    """
+    one."""
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield 0
         return
@@ -184,8 +171,7 @@ def processes() -> Iterator[int]:
 
 def by_the_first(work: Callable[[], Any]) -> Any:
     """What `work` returns, done by the first process for all; what it refuses, all refuse, and one
-    says why.
-    """
+    says why."""
     if not dist.is_initialized():
         return work()
     outcome: list[Any] = [None, None]
@@ -212,8 +198,7 @@ def asked_to_stop(stop: Stop, device: torch.device | str) -> int:
 @runtime_checkable
 class Lesson(Protocol):
     """How what was made for a part of a batch becomes a loss, and what that leaves for the next
-    step: `tensors` go into the checkpoint.
-    """
+    step: `tensors` go into the checkpoint."""
 
     def __call__(
         self, loss: nn.Module, made: Any, sources: list[torch.Generator]
@@ -228,8 +213,7 @@ class Lesson(Protocol):
 
 class Denoising:
     """The lesson of images: noise is put on them, and the network takes it away. Nothing is left
-    for the next step.
-    """
+    for the next step."""
 
     def __init__(self, recipe: Recipe, penalty: Penalty | None = None):
         self.recipe = recipe
@@ -286,8 +270,7 @@ def train(
     `lesson` says what is learned from what `make` makes, denoising of Examples if it is not given.
     `keep(name, weights)` receives the averaged weights at the moments of SNAPSHOTS and as "final"
     at the end, `draw(step, weights)` at intervals; `makers` threads call `make`. SIGINT and SIGTERM
-    end the step and save a checkpoint; then Stopped says where the run goes on.
-    """
+    end the step and save a checkpoint; then Stopped says where the run goes on."""
     rank = dist.get_rank() if dist.is_initialized() else 0
     ranks = dist.get_world_size() if dist.is_initialized() else 1
 
@@ -316,9 +299,8 @@ def train(
     # Prepare the data: a step's images are cut into parts, `accumulate` for each process.
     size = recipe.batch // parts_of(recipe)
     mine = range(rank * recipe.accumulate, (rank + 1) * recipe.accumulate)
-    data = ahead(
-        lambda start: (start, make(start, size)), starts(recipe, first, size, mine), makers
-    )
+    begin = starts(recipe, first, size, mine)
+    data = ahead(lambda start: (start, make(start, size)), begin, makers)
 
     def save_checkpoint(step: int) -> None:
         nonlocal saved_step, saved_time
@@ -335,14 +317,12 @@ def train(
     def end_if_asked(step: int) -> None:
         if number := asked_to_stop(stop, device):
             save_checkpoint(step)
-            raise Stopped(
-                f"stopped; the same command goes on from image {step * recipe.batch:,}", number
-            )
+            where = f"from image {step * recipe.batch:,}"
+            raise Stopped(f"stopped; the same command goes on {where}", number)
 
     with Stop(patient=ranks > 1) as stop, Log(folder, first, rank == 0) as log, bar() as shown:
-        task = shown.add_task(
-            "training", total=recipe.steps * recipe.batch, completed=first * recipe.batch
-        )
+        images = recipe.steps * recipe.batch
+        task = shown.add_task("training", total=images, completed=first * recipe.batch)
         clock = time.perf_counter()
         draw_samples(first)
 
@@ -363,9 +343,8 @@ def train(
                 dist.all_reduce(step_totals)
 
             # Check that all is finite, before it reaches a weight or a checkpoint.
-            gradients = [
-                weight.grad for weight in state.weights.values() if weight.grad is not None
-            ]
+            weights = state.weights.values()
+            gradients = [weight.grad for weight in weights if weight.grad is not None]
             gradient_norm = float(nn.utils.get_total_norm(gradients))
             if not (math.isfinite(gradient_norm) and bool(step_totals.isfinite().all())):
                 raise InputError(
@@ -382,10 +361,8 @@ def train(
 
             # Report status.
             totals += step_totals.cpu()
-            loss_now = float(step_totals[0, 0] / step_totals[1, 0])
-            shown.update(
-                task, completed=step * recipe.batch, description=f"training, loss {loss_now:.3f}"
-            )
+            status = f"training, loss {float(step_totals[0, 0] / step_totals[1, 0]):.3f}"
+            shown.update(task, completed=step * recipe.batch, description=status)
             if step % recipe.log_every == 0 or step == recipe.steps:
                 speed = totals[1, 0].item() / (time.perf_counter() - clock)
                 extra = {"rate": rate, "gradient": gradient_norm, "speed": speed}

@@ -73,9 +73,7 @@ def perfect(
     """The perfect drawer: scenes that have just what is asked, rendered; `rules` say all but the
     number of objects."""
     pairs = zip(condition_sets, seeds, strict=True)
-    return render(
-        [conditioner.scene(conditions, seed, rules) for conditions, seed in pairs], size=size
-    )
+    return render([conditioner.scene(asked, seed, rules) for asked, seed in pairs], size)
 
 
 def misjudged(
@@ -91,32 +89,22 @@ def misjudged(
     """How many perfect images are judged wrong for each K, half of them of a still camera; a record
     a tolerance."""
     Ks = list(range(conditioner.most + 1) if Ks is None else Ks)
-    right = [dict.fromkeys(Ks, 0) for _ in tolerances]
-    near = [dict.fromkeys(Ks, 0) for _ in tolerances]
+    about = conditioner.noun, way, view
+    kept = [tolerance if conditioner.has_places else None for tolerance in tolerances]
+    none = dict.fromkeys(Ks, 0)
+    records = [Misjudged(*about, one, scenes, {**none}, {**none}) for one in kept]
     for K in track(Ks, f"measuring the detector: {conditioner.noun}s, {way}, {view} view"):
         for part, rules in enumerate((Rules(view=view), replace(STILL, view=view))):
             num = (scenes + 1 - part) // 2
             first = FRESH + 1000 * K + 500 * part
             asked = conditioner.ask(K, num, first, way)
             found = find(perfect(conditioner, asked, range(first, first + num), rules, size))
-            for index, tolerance in enumerate(tolerances):
-                outcomes = [
-                    match(conditioner, a, f, tolerance) for a, f in zip(asked, found, strict=True)
-                ]
-                right[index][K] += sum(not is_right(outcome, extras=0) for outcome in outcomes)
-                near[index][K] += sum(not is_near(outcome) for outcome in outcomes)
-    return [
-        Misjudged(
-            conditioner.noun,
-            way,
-            view,
-            tolerance if conditioner.has_places else None,
-            scenes,
-            right[i],
-            near[i],
-        )
-        for i, tolerance in enumerate(tolerances)
-    ]
+            for record in records:
+                pairs = zip(asked, found, strict=True)
+                outcomes = [match(conditioner, *pair, record.tolerance or 0) for pair in pairs]
+                record.right[K] += sum(not is_right(outcome, extras=0) for outcome in outcomes)
+                record.near[K] += sum(not is_near(outcome) for outcome in outcomes)
+    return records
 
 
 def error_of(
@@ -133,14 +121,12 @@ def error_of(
     made, or now.
 
     keep  a folder for what is measured now; what is there, or in a folder beside it, is not
-          measured again
-    """
+          measured again"""
     size = nearest(*shape)
     wanted = conditioner.noun, way, view, tolerance if conditioner.has_places else None
     for known in load(size)[1].errors:
-        if (known.noun, known.way, known.view, known.tolerance) == wanted and set(Ks) <= set(
-            known.right
-        ):
+        same = (known.noun, known.way, known.view, known.tolerance) == wanted
+        if same and set(Ks) <= set(known.right):
             return Error(known.scenes, known.right, known.near)
     # A picture stands for all that made it: renderer, rules and conditioner.
     first = perfect(conditioner, conditioner.ask(1, 1, FRESH, way), [FRESH], STILL, size)

@@ -93,11 +93,10 @@ class Detector(nn.Module):
         fine, mid, coarse = widths
         self.size, self.fold = size, max(size // CELLS, 1)
         channels = 3 * self.fold**2
-        self.stem = (
-            conv(3, fine)
-            if size == 32
-            else nn.Sequential(conv(channels, 24), conv(24, fine, stride=2))
-        )
+        if size == 32:
+            self.stem = conv(3, fine)
+        else:
+            self.stem = nn.Sequential(conv(channels, 24), conv(24, fine, stride=2))
         self.down1 = nn.Sequential(conv(fine, mid, stride=2), Block(mid), Block(mid))
         self.down2 = nn.Sequential(conv(mid, coarse, stride=2), Block(coarse), Block(coarse))
         self.up2, self.mid = nn.Conv2d(coarse, mid, 1), Block(mid)
@@ -132,16 +131,9 @@ def read_off(
     image, row, column = peaks(heat, threshold).nonzero(as_tuple=True)
     at = answers[image, :, row, column]
     _, offset, color, shape, size = at.split(list(PARTS.values()), dim=1)
-    place = (torch.stack([column, row], 1) + 0.5 + offset) / answers.shape[-1]
-    columns = (
-        image,
-        place[:, 0],
-        place[:, 1],
-        color.argmax(1),
-        shape.argmax(1),
-        size.argmax(1),
-        heat[image, row, column],
-    )
+    x, y = ((torch.stack([column, row], 1) + 0.5 + offset) / answers.shape[-1]).T
+    looks = color.argmax(1), shape.argmax(1), size.argmax(1)
+    columns = image, x, y, *looks, heat[image, row, column]
     for i, x, y, c, s, z, p in zip(*(part.tolist() for part in columns), strict=True):
         found[i].append(Found(x, y, tuple(COLORS)[c], SHAPES[s], tuple(SIZES)[z], p))
     return [sorted(one, key=lambda f: f.x) for one in found]
@@ -178,9 +170,8 @@ def detect(images: UInt8[ndarray, "n h w 3"]) -> list[list[Found]]:
     into one, one is found."""
     images = np.ascontiguousarray(images)
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        raise InputError(
-            f"detect takes uint8 images [n, h, w, 3], not {images.dtype} {list(images.shape)}"
-        )
+        given = f"{images.dtype} {list(images.shape)}"
+        raise InputError(f"detect takes uint8 images [n, h, w, 3], not {given}")
     detector, about = load(nearest(*images.shape[1:3]))
     return find(detector, images, about.threshold) if len(images) else []
 
@@ -191,13 +182,11 @@ def find(
 ) -> list[list[Found]]:
     """What a detector sees, image by image; those of another size are resized to its own."""
     found: list[list[Found]] = []
+    size = (detector.size, detector.size)
     for some in torch.from_numpy(images).split(BATCH):
-        pixels = (
-            some.permute(0, 3, 1, 2).float().contiguous(memory_format=torch.channels_last) / 255
-        )
-        if pixels.shape[2:] != (detector.size, detector.size):
-            pixels = F.interpolate(
-                pixels, (detector.size, detector.size), mode="bilinear", antialias=True
-            )
+        pixels = some.permute(0, 3, 1, 2).float()
+        pixels = pixels.contiguous(memory_format=torch.channels_last) / 255
+        if pixels.shape[2:] != size:
+            pixels = F.interpolate(pixels, size, mode="bilinear", antialias=True)
         found += read_off(detector(pixels), threshold)
     return found

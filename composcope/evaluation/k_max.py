@@ -95,6 +95,4 @@ def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: int = 0
         return Estimate(0, n=0)
     values = largest(success)
     low, high = np.quantile(values[1:], ENDS, method="inverted_cdf")
-    return Estimate(
-        int(values[0]), int(low), int(high), min(len(of_K) for of_K in outcomes.values())
-    )
+    return Estimate(int(values[0]), int(low), int(high), min(map(len, outcomes.values())))

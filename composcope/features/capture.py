@@ -7,7 +7,7 @@ The hooks are gone when the block is left, however it is left. `Means` keeps sum
 so what is remembered does not grow with samples or steps."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch.nn.functional as F
@@ -37,23 +37,17 @@ def capture(
     it always does."""
     modules = dict(network.named_modules())
     if unknown := [name for name in layers if name not in modules]:
-        raise InputError(
-            f"the network has no module {unknown[0]!r}; it has {', '.join(list(modules)[1:6])}, ..."
-        )
+        some = ", ".join(list(modules)[1:6])
+        raise InputError(f"the network has no module {unknown[0]!r}; it has {some}, ...")
 
     def hook(name: str) -> Callable:
-        return lambda module, args, named, result: keep(
-            name, read(module, args, named, result).detach()
-        )
+        return lambda *call: keep(name, read(*call).detach())
 
-    handles = []
-    try:
+    with ExitStack() as handles:
         for name in layers:
-            handles.append(modules[name].register_forward_hook(hook(name), with_kwargs=True))
+            handle = modules[name].register_forward_hook(hook(name), with_kwargs=True)
+            handles.callback(handle.remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 class Means:

@@ -150,9 +150,8 @@ class MeansFolder:
         try:
             origin: dict = parse_json(read_about(path)[MADE_FROM], dict, str(path))
         except (InputError, KeyError) as error:
-            raise InputError(
-                f"{path} does not hold means ({error}); remove it to make it again"
-            ) from None
+            reason = f"does not hold means ({error}); remove it to make it again"
+            raise InputError(f"{path} {reason}") from None
         check_origin(path, origin, json.loads(json.dumps(dict(self.made_from))))
 
     def read(self, concept: str, group: int, key: str) -> Tensor:
@@ -168,12 +167,11 @@ class MeansFolder:
     ) -> Float[Tensor, "n groups features"]:
         """One layer of many concepts; an entry is a concept and the key under which its files have
         the layer."""
-        return torch.stack(
-            [
-                torch.stack([self.read(name, group, key).flatten() for group in range(groups)])
-                for name, key in entries
-            ]
-        )
+
+        def layer(name: str, key: str) -> Tensor:
+            return torch.stack([self.read(name, group, key).flatten() for group in range(groups)])
+
+        return torch.stack([layer(name, key) for name, key in entries])
 
 
 def seconds_of(call: Callable[[], object]) -> float:

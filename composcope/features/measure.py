@@ -5,6 +5,7 @@ rows = features(load("color"))"""
 import tempfile
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,8 @@ GROUPS = 10  # of samples, for the intervals
 STEPS = 15
 LOOKED_AT = {"high": 3, "mid": 7, "low": 11}  # of 15 steps: sigma 22, 2.5 and 0.10
 MATRICES = "matrices.npz"  # what the cosine matrices are drawn from
-SPACE_SIZES = (
-    2  # the paper's feature space: encoder layers of the two finest sizes, 128 and 64 of 128
-)
+# the paper's feature space: encoder layers of the two finest sizes, 128 and 64 of 128
+SPACE_SIZES = 2
 
 
 def features(
@@ -54,18 +54,15 @@ def features(
     keep: a folder for the means of each condition and group; those that are there are not made
     again."""
     if model.conditioner is None:
-        raise InputError(
-            "features: nothing is asked of this model's images; there are no concepts to compare"
-        )
+        reason = "nothing is asked of this model's images; there are no concepts to compare"
+        raise InputError(f"features: {reason}")
     layers = modulated_layers(model) if isinstance(model, nn.Module) else ()
     if not layers:
-        raise InputError(
-            "features: this model has no layers of its own that its condition modulates"
-        )
+        reason = "this model has no layers of its own that its condition modulates"
+        raise InputError(f"features: {reason}")
     if groups < 2 or num < groups:
-        raise InputError(
-            f"features: {num} samples in {groups} groups; 2 groups at least, and a sample in each"
-        )
+        needed = "2 groups at least, and a sample in each"
+        raise InputError(f"features: {num} samples in {groups} groups; {needed}")
     if keep is None:
         with tempfile.TemporaryDirectory() as folder:
             return features(model, num, seed, Path(folder), groups, device)
@@ -75,34 +72,23 @@ def features(
     about = {**model.about, "seed": seed}
     conditioner = model.conditioner
     conditions = sorted(conditioner.ask(conditioner.most, 1, seed)[0])
-    asked = dict(
-        zip(condition_names(conditions), [(condition,) for condition in conditions], strict=True)
-    )
+    names = condition_names(conditions)
+    asked = {name: (condition,) for name, condition in zip(names, conditions, strict=True)}
     schedule = Schedule(noise_levels(STEPS), LOOKED_AT)
     means = MeansFolder(keep, {**about, "num": size * groups, "groups": groups})
 
     def make(condition_set: tuple, group: int) -> Mapping[str, Tensor]:
         x = noise(range(seed + group * size, seed + (group + 1) * size), model.shape).to(device)
         cond = conditioner([condition_set] * size).to(device)
-        probes = [Probe(layers, first_input)]
-        return mean_activations(
-            model, model, probes, x, cond, schedule, {"pixel": same}, model.shape[1]
-        )
+        looking = [Probe(layers, first_input)], x, cond, schedule, {"pixel": same}
+        return mean_activations(model, model, *looking, grid=model.shape[1])
 
-    sets = {NOTHING: (), **asked}
-    todo = {
-        (name, group): partial(make, some, group)
-        for name, some in sets.items()
-        for group in range(groups)
-    }
+    every = product({NOTHING: (), **asked}.items(), range(groups))
+    todo = {(name, group): partial(make, some, group) for (name, some), group in every}
     trial = (torch.zeros(size, *model.shape, device=device), torch.ones(size, device=device), None)
+    what = f"{about['run']}: conditions and groups"
     with locked(keep):
-        means.make(
-            todo,
-            f"{about['run']}: conditions and groups",
-            lambda: model(*trial),
-            STEPS + len(LOOKED_AT),
-        )
+        means.make(todo, what, lambda: model(*trial), STEPS + len(LOOKED_AT))
 
     # Cosines of every layer, and of the paper's feature space.
     entries = {name: (name, "") for name in asked}

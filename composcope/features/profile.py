@@ -85,13 +85,8 @@ class ConceptMeans:
                 where = {"layer": short(layer), "part": part(layer), "level": level, "index": index}
                 add(f"{short(layer)}@{level}", cosine, **where)
             for name, several in parts.items():
-                add(
-                    f"{name}@{level}",
-                    torch.stack(several).mean(0),
-                    layer=name,
-                    part="mean",
-                    level=level,
-                )
+                where = {"layer": name, "part": "mean", "level": level}
+                add(f"{name}@{level}", torch.stack(several).mean(0), **where)
         for space in outputs:
             add(space, self.cosines(space), layer=space, part="output")
         return rows, matrices
@@ -104,11 +99,10 @@ class ConceptMeans:
             found = probe.summary(self.mean_cosines(layers, level), self.categories, self.num)
             names = ", ".join(short(layer) for layer in layers)
             where = {"layer": "feature space", "part": part, "level": level, "setting": names}
-            rows.append(row("features/feature_space", found.between, **{**self.about, **where}))
+            about = {**self.about, **where}
+            rows.append(row("features/feature_space", found.between, **about))
             if found.within is not None:
-                rows.append(
-                    row("features/feature_space_within", found.within, **{**self.about, **where})
-                )
+                rows.append(row("features/feature_space_within", found.within, **about))
         return rows
 
     def rows_of(self, summary: probe.Similarity, **where: Any) -> list[Row]:
@@ -134,12 +128,8 @@ class ConceptMeans:
             for part in composite.parts:
                 name = f"{composite.name}: {part}" if tokens else composite.name
                 line = cosine[:, order.index(name)].numpy()
-                where = {
-                    **self.about,
-                    "concept": composite.name,
-                    "condition": part,
-                    "level": "high",
-                }
+                asked_for = {"concept": composite.name, "condition": part}
+                where = {**self.about, **asked_for, "level": "high"}
                 own = estimate(line[:, order.index(part)], self.num)
                 rows.append(row("features/composite", own, **where))
                 if others:

@@ -44,18 +44,16 @@ class Prompts:
     def __post_init__(self) -> None:
         names = [concept.name for concept in self.concepts]
         for concept in self.concepts:
-            if concept.word.lower() not in concept.prompt.lower():
-                raise InputError(
-                    f"the word {concept.word!r} of {concept.name!r} is not in its prompt"
-                )
+            word = concept.word
+            if word.lower() not in concept.prompt.lower():
+                raise InputError(f"the word {word!r} of {concept.name!r} is not in its prompt")
         for part in (part for composite in self.composites for part in composite.parts):
             if part not in names:
                 raise InputError(f"the composites name {part!r}, which is not a concept")
         if len(names) < 2 or len({*names}) < len(names):
             raise InputError("prompts need at least two concepts, each with a name of its own")
-        if len(self.places) < 2 or not all(
-            0 <= part <= 1 for place in self.places for part in place
-        ):
+        inside = all(0 <= part <= 1 for place in self.places for part in place)
+        if len(self.places) < 2 or not inside:
             raise InputError("prompts need at least two places, (u, v) in [0, 1]^2")
 
 

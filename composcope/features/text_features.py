@@ -52,9 +52,8 @@ def text_features(
         raise InputError("features of prompts need at least 2 seeds, 3 steps and a grid of 1")
     if keep is None:
         with tempfile.TemporaryDirectory() as folder:
-            return text_features(
-                model, asked, seeds, steps, guidance, grid, seed, Path(folder), run
-            )
+            how = seeds, steps, guidance, grid, seed
+            return text_features(model, asked, *how, Path(folder), run)
 
     # Means of every prompt, and of nothing asked.
     blocks = model.transformer_blocks
@@ -67,20 +66,16 @@ def text_features(
         prompt, tokens = texts[name]
         probes = [Probe(blocks)]
         for part, word in tokens.items():
-            probes.append(
-                Probe(attentions, sdxl.attention_to(model.token(prompt, word)), f"attn/{part}/")
-            )
+            read = sdxl.attention_to(model.token(prompt, word))
+            probes.append(Probe(attentions, read, f"attn/{part}/"))
         x = model.start([one], steps) / schedule.sigmas[0].to(model.device)
-        cond = model.encode([prompt])
-        return mean_activations(
-            model, model.unet, probes, x, cond, schedule, outputs, grid, guidance
-        )
+        looking = probes, x, model.encode([prompt]), schedule, outputs
+        return mean_activations(model, model.unet, *looking, grid, guidance)
 
     setting = f"guidance {guidance:g}, {steps} steps, {grid} places a side"
     about: dict[str, Any] = {"run": run, "seed": seed, "setting": setting}
-    means = MeansFolder(
-        keep, {**about, "prompts": {name: text for name, (text, _) in texts.items()}}
-    )
+    prompts = {name: text for name, (text, _) in texts.items()}
+    means = MeansFolder(keep, {**about, "prompts": prompts})
     todo = {(name, one): partial(make, name, seed + one) for name in texts for one in range(seeds)}
     calls = steps * (1 if guidance == 1 else 2) + len(schedule.steps)
     with locked(keep):
@@ -88,37 +83,22 @@ def text_features(
 
     # Cosines of hidden states and of attention maps.
     categories = [concept.category for concept in asked.concepts]
-    hidden = ConceptMeans(
-        means,
-        {name: (name, "") for name in texts if name != NOTHING},
-        seeds,
-        seeds,
-        categories,
-        about={**about, "maps": "hidden"},
-    )
-    attention = ConceptMeans(
-        means,
-        token_entries(asked),
-        seeds,
-        seeds,
-        categories,
-        "attn//",
-        {**about, "maps": "attention"},
-    )
+    groups = {"groups": seeds, "num": seeds, "categories": categories}
+    states, maps = {**about, "maps": "hidden"}, {**about, "maps": "attention"}
+    whole = {name: (name, "") for name in texts if name != NOTHING}
+    tokens = token_entries(asked)
+    hidden = ConceptMeans(means, whole, **groups, about=states)
+    attention = ConceptMeans(means, tokens, **groups, background="attn//", about=maps)
     rows = []
-    for concepts, layers, spaces in (
-        (hidden, blocks, ["latent", "pixel"]),
-        (attention, attentions, []),
-    ):
+    both = (hidden, blocks, ["latent", "pixel"]), (attention, attentions, [])
+    for concepts, layers, spaces in both:
         some, matrices = concepts.over_layers(layers, list(schedule.steps), sdxl.part_of, spaces)
         mid = [layer for layer in layers if sdxl.part_of(layer) == "mid"]
         some += concepts.feature_space(mid[:SPACE_LAYERS], list(schedule.steps), "mid")
-        some += concepts.composites(
-            concepts.mean_cosines(mid, "high"), asked, concepts is attention
-        )
-        keep_matrices(
-            keep / concepts.about["maps"], concepts.about, matrices, list(concepts.entries)
-        )
+        cosine = concepts.mean_cosines(mid, "high")
+        some += concepts.composites(cosine, asked, tokens=concepts is attention)
+        folder = keep / concepts.about["maps"]
+        keep_matrices(folder, concepts.about, matrices, list(concepts.entries))
         rows += some
     return rows
 

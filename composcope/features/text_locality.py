@@ -69,22 +69,10 @@ def prompt_locality(
             way = walk(Guided(model, guidance), start, cond, sigmas.to(start), solver="euler")
             return torch.stack([step.x for step in way if step.index in times])
 
-        found.append(
-            all_levels(
-                model,
-                [float(sigmas[step]) for step in times],
-                noisy,
-                pixels,
-                words,
-                [words.all],
-                0,
-                memory,
-                folder,
-                origin,
-                chosen,
-                f"image {one - seed + 1} of {seeds}",
-            )
-        )
+        asking = pixels, words, [words.all], 0, memory
+        what = f"image {one - seed + 1} of {seeds}"
+        at = [float(sigmas[step]) for step in times]
+        found.append(all_levels(model, at, noisy, *asking, folder, origin, chosen, what))
     levels = tuple(joined(several) for several in zip(*found, strict=True))
     return Audit(levels, pixels, [words.all] * seeds, about=about)
 

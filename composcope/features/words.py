@@ -12,11 +12,8 @@ from typing import ClassVar, NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+", "a an and are as at by for from in is it its of on or that the this to was with"
-    )
-)
+STOP = "a an and are as at by for from in is it its of on or that the this to was with"
+STOP_WORDS = frozenset(re.findall(r"\w+", STOP))
 Encode = Callable[[Sequence[str]], Float[Tensor, "prompts features"]]
 
 
@@ -37,9 +34,8 @@ class Word(NamedTuple):
 def words(prompt: str) -> tuple[Word, ...]:
     """The words of a prompt but for stop words; hyphens and apostrophes belong to a word, other
     marks do not."""
-    found = (
-        Word(match.group(), match.start()) for match in re.finditer(r"\w+(?:[-'’]\w+)*", prompt)
-    )
+    matches = re.finditer(r"\w+(?:[-'’]\w+)*", prompt)
+    found = (Word(match.group(), match.start()) for match in matches)
     return tuple(word for word in found if word.text.lower() not in STOP_WORDS)
 
 
@@ -80,12 +76,8 @@ class Words:
         self, condition_set: Sequence[Word], seed: int = 0
     ) -> Float[Tensor, "choices features"]:
         """Row 0: the prompt; row k + 1: without word k of the set."""
-        return self(
-            [
-                condition_set,
-                *(tuple(w for w in condition_set if w != word) for word in condition_set),
-            ]
-        )
+        fewer = [tuple(w for w in condition_set if w != word) for word in condition_set]
+        return self([condition_set, *fewer])
 
 
 THIRDS = {"left": 0, "middle": 1, "center": 1, "right": 2}
@@ -107,9 +99,7 @@ def dominant(influence: Float[Tensor, " conditions"], factor: float = 2.0) -> li
     often none."""
     ranked = influence.argsort(descending=True)
     for count in range(1, len(ranked)):
-        if (
-            influence[ranked[count - 1]] >= factor * influence[ranked[count]]
-            and influence[ranked[count - 1]] > 0
-        ):
+        weakest, following = influence[ranked[count - 1]], influence[ranked[count]]
+        if weakest >= factor * following and weakest > 0:
             return ranked[:count].tolist()
     return []

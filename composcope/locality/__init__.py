@@ -8,23 +8,6 @@ from composcope.locality.jacobian import jacobian, pixel_gradient, pixel_reach
 from composcope.locality.measure import locality
 from composcope.locality.neighbourhoods import INTERVENTIONS, Nearest, Strongest, Within
 
-__all__ = [
-    "INTERVENTIONS",
-    "Audit",
-    "ComposedScores",
-    "Counted",
-    "LocalConditions",
-    "LocalPixels",
-    "Nearest",
-    "Strongest",
-    "Within",
-    "audit",
-    "influence",
-    "intervene",
-    "jacobian",
-    "locality",
-    "noised",
-    "pixel_gradient",
-    "pixel_reach",
-    "trajectory",
-]
+__all__ = ["INTERVENTIONS", "Audit", "ComposedScores", "Counted", "LocalConditions", "LocalPixels"]
+__all__ += ["Nearest", "Strongest", "Within", "audit", "influence", "intervene", "jacobian"]
+__all__ += ["locality", "noised", "pixel_gradient", "pixel_reach", "trajectory"]

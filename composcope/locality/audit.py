@@ -119,8 +119,7 @@ class Audit:
             found += self.condition_rows(level)
         found.append(self.overlap_row(self.levels))
         if self.places is not None:
-            near_by: dict[str, Any] = {"radius": self.radius, "chance": round(self.chance, 4)}
-            found.append(self.row("conditional_locality", self.conditional_locality, **near_by))
+            found.append(self.near_row("conditional_locality", self.levels))
         return tuple(found)
 
     def row(self, what: str, value: Estimate, **coordinates: Any) -> Row:
@@ -148,14 +147,7 @@ class Audit:
     def condition_rows(self, level: Level) -> Iterator[Row]:
         """Where conditions act, and how much at each of the pixels."""
         if self.places is not None:
-            chance = round(self.chance, 4)
-            yield self.row(
-                "near_share",
-                self.near_share([level]),
-                sigma=level.sigma,
-                radius=self.radius,
-                chance=chance,
-            )
+            yield self.near_row("near_share", [level], sigma=level.sigma)
             shares = own_share(level.influences, self.places)
             acts = ~np.isnan(shares).all(1)  # samples in which a condition does
             own = np.nanmean(shares[acts], axis=1) if acts.any() else np.array([np.nan])
@@ -164,16 +156,17 @@ class Audit:
         for pixel in self.pixels:
             at = level.influences[:, :, pixel[0], pixel[1]].T
             for name, values in zip(self.conditions, at, strict=True):
-                known = values[~np.isnan(values)]
-                yield self.row(
-                    "influence", sample_mean(known), sigma=level.sigma, pixel=pixel, condition=name
-                )
+                where = {"sigma": level.sigma, "pixel": pixel, "condition": name}
+                yield self.row("influence", sample_mean(values[~np.isnan(values)]), **where)
+
+    def near_row(self, what: str, some: Sequence[Level], **where: Any) -> Row:
+        near_by = {"radius": self.radius, "chance": round(self.chance, 4)}
+        return self.row(what, self.near_share(some), **near_by, **where)
 
     def overlap_row(self, some: Sequence[Level], **where: Any) -> Row:
         value, chance = self.overlap_of(some)
-        return self.row(
-            "overlap", value, chance=None if np.isnan(chance) else round(chance, 4), **where
-        )
+        known = None if np.isnan(chance) else round(chance, 4)
+        return self.row("overlap", value, chance=known, **where)
 
     def near_share(self, some: Sequence[Level]) -> Estimate:
         if self.places is None:
@@ -262,13 +255,11 @@ def audit(
     check_levels(chosen, states)
     conditioner, asked = check_conditions(denoiser, conditioner, condition_sets, len(images))
     places = places_of(asked, conditioner)
-    centre = (images.shape[2] // 2, images.shape[3] // 2)
-    spots = (
-        (centre,) if pixels is None else tuple((int(row), int(column)) for row, column in pixels)
-    )
-    at = states_at(
-        denoiser, images, chosen, cond_of(conditioner, asked, images, seed), states, seed
-    )
+    if pixels is None:
+        pixels = [(images.shape[2] // 2, images.shape[3] // 2)]
+    spots = tuple((int(row), int(column)) for row, column in pixels)
+    cond = cond_of(conditioner, asked, images, seed)
+    at = states_at(denoiser, images, chosen, cond, states, seed)
     decode = decoder_of(denoiser)
     levels = [
         level_maps(denoiser, x, float(sigma), spots, conditioner, asked, seed, decode=decode)
@@ -300,9 +291,8 @@ def level_maps(
     if conditioner is not None:
         maps = influences(denoiser, x, sigma, conditioner, condition_sets, seed)
     if not all(bool(found.isfinite().all()) for found in (gradients, *maps)):
-        raise InputError(
-            f"the gradients or influences of the denoiser are not finite at sigma {sigma:g}"
-        )
+        where = f"not finite at sigma {sigma:g}"
+        raise InputError(f"the gradients or influences of the denoiser are {where}")
     picture = (decode or picture_of)(x0[:1])[0]
     return Level(sigma, picture, gradients.float().cpu().numpy(), filled_up(maps, x.shape[2:]))
 
@@ -347,11 +337,8 @@ def decoder_of(denoiser: Denoiser) -> Callable[[X], np.ndarray]:
 def picture_of(x0: X) -> UInt8[np.ndarray, "batch height width 3"]:
     """x0 of a denoiser that does not say how it is decoded: its first channels, darkest to
     brightest value."""
-    shown = (
-        x0.float().cpu().numpy()[:, :3]
-        if x0.shape[1] >= 3
-        else x0.float().cpu().numpy()[:, :1].repeat(3, 1)
-    )
+    shown = x0.float().cpu().numpy()
+    shown = shown[:, :3] if x0.shape[1] >= 3 else shown[:, :1].repeat(3, 1)
     low = shown.min()
     span = shown.max() - low
     scaled = (shown - low) / (span if span > 0 else 1.0)

@@ -20,9 +20,9 @@ def condition_names(condition_set: ConditionSet) -> tuple[str, ...]:
     """Conditions as people write them, a place as 0.65,0.65; the second of two alike numbered."""
     found: list[str] = []
     for condition in condition_set:
-        text = (
-            ",".join(f"{part:g}" for part in condition) if is_place(condition) else str(condition)
-        )
+        text = str(condition)
+        if is_place(condition):
+            text = ",".join(f"{part:g}" for part in condition)
         again = sum(name.partition(" #")[0] == text for name in found)
         found.append(f"{text} #{again + 1}" if again else text)
     return tuple(found)
@@ -64,9 +64,8 @@ def places_of(
             if not is_place(place):
                 raise InputError(f"the condition {place!r} is not a place (u, v)")
             if not all(0 <= part <= 1 for part in place):
-                raise InputError(
-                    f"the place {place!r} is not in [0, 1]^2; give fractions of width and height"
-                )
+                advice = "give fractions of width and height"
+                raise InputError(f"the place {place!r} is not in [0, 1]^2; {advice}")
             places[i, k] = place
     return places
 

@@ -31,9 +31,9 @@ def figure_of(audit: "Audit") -> Figure:
         column[0].imshow(level.picture)
         column[0].set_title(f"$\\sigma$ = {level.sigma:.3g}", fontsize=9)
         heat(column[1:], level.gradients, pixels)
-        influence = (
-            np.nanmean(level.influences, axis=0) if audit.conditions else level.influences[0]
-        )
+        influence = level.influences[0]
+        if audit.conditions:
+            influence = np.nanmean(level.influences, axis=0)
         strongest = influence.max(initial=0) or 1
         for panel, acts in zip(column[1 + len(pixels) :], influence, strict=True):
             panel.imshow(acts, cmap="viridis", vmin=0, vmax=strongest)

@@ -29,9 +29,8 @@ def influence(
 ) -> Float[Tensor, "condition height width"]:
     """Equation 10 for every condition of the set, averaged over the batch; image i is asked with
     seed + i."""
-    return torch.stack(
-        influences(denoiser, x, sigma, conditioner, [condition_set] * len(x), seed)
-    ).mean(0)
+    sets = [condition_set] * len(x)
+    return torch.stack(influences(denoiser, x, sigma, conditioner, sets, seed)).mean(0)
 
 
 @torch.no_grad()
@@ -45,9 +44,8 @@ def influences(
 ) -> list[Tensor]:
     """Equation 10 for each image with a condition set of its own: [condition, height, width] an
     image, in one batch."""
-    conds = [
-        without_each(conditioner, asked, seed + i).to(x) for i, asked in enumerate(condition_sets)
-    ]
+    seeds = range(seed, seed + len(condition_sets))
+    conds = [without_each(conditioner, *of).to(x) for of in zip(condition_sets, seeds, strict=True)]
     counts = [len(cond) for cond in conds]
     image = torch.repeat_interleave(torch.tensor(counts, device=x.device))
     x0 = denoiser(x[image], levels(sigma, x)[image], torch.cat(conds))
@@ -81,9 +79,8 @@ def trajectory(
     steps between them."""
     ladder = [between(high, low, substeps) for high, low in pairwise(sigmas.tolist())]
     rungs = torch.cat([*ladder, sigmas[-1:].double().cpu()]).to(start)
-    return torch.stack(
-        [step.x for step in walk(denoiser, start, cond, rungs) if step.index % substeps == 0]
-    )
+    way = walk(denoiser, start, cond, rungs)
+    return torch.stack([step.x for step in way if step.index % substeps == 0])
 
 
 def between(high: float, low: float, steps: int) -> Float[Tensor, " steps"]:

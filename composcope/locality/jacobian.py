@@ -40,8 +40,7 @@ def pixel_gradients(
 
     memory: bytes that activations may take; samples and cotangents are taken in turns to stay below
         it, down to one sample and one cotangent at a time. The images of a batch must not depend on
-        each other.
-    """
+        each other."""
     channels, count = x.shape[1], len(pixels)
     rows = pullback_rows(denoiser, x, sigma, cond, pixel_cotangents(pixels, x), memory)
     # The same c above and below, as printed.
@@ -82,21 +81,16 @@ def pullback_rows(
 ) -> Float[Tensor, "batch row channel h w"]:
     """cotangent^T d x0 / d x for every cotangent and image."""
     at = levels(sigma, x)
-    samples, together = chunks(
-        denoiser, x[:1], at[:1], cond if cond is None else cond[:1], len(cotangents), memory
-    )
+    one = cond if cond is None else cond[:1]
+    samples, together = chunks(denoiser, x[:1], at[:1], one, len(cotangents), memory)
     parts = []
     # No outer graph of the weights; and the attention kernel that vmap can batch.
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         for some in torch.arange(len(x), device=x.device).split(samples):
-            pullback = vjp(
-                lambda z, s=some: denoiser(z, at[s], cond if cond is None else cond[s]), x[some]
-            )[1]
-            parts.append(
-                torch.cat(
-                    [batched(pullback, c, len(some)) for c in cotangents.split(together)], dim=1
-                )
-            )
+            asked = cond if cond is None else cond[some]
+            pullback = vjp(lambda z, s=at[some], c=asked: denoiser(z, s, c), x[some])[1]
+            rows = [batched(pullback, c, len(some)) for c in cotangents.split(together)]
+            parts.append(torch.cat(rows, dim=1))
     return torch.cat(parts)
 
 
@@ -133,15 +127,12 @@ def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
 
         several = x.detach().expand(n, *x.shape[1:]).clone().requires_grad_()
         rows = cond if cond is None else cond.expand(n, -1)
-        with (
-            torch.enable_grad(),
-            torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
-        ):
+        hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+        with torch.enable_grad(), hooks:
             x0 = denoiser(several, sigma.expand(n), rows)
         if not x0.requires_grad:
-            raise InputError(
-                "the denoiser gives no gradient of x0 by x: it runs under no_grad, or ignores x"
-            )
+            reason = "it runs under no_grad, or ignores x"
+            raise InputError(f"the denoiser gives no gradient of x0 by x: {reason}")
         return sum(seen.values())
 
     return saved(2) - saved(1)
@@ -153,9 +144,8 @@ def pixel_cotangents(pixels: Sequence[Pixel], x: X) -> Float[Tensor, "row channe
     rows = x.new_zeros(len(pixels), channels, channels, height, width)
     for index, (row, column) in enumerate(pixels):
         if not (0 <= row < height and 0 <= column < width):
-            raise InputError(
-                f"the pixel (y={row}, x={column}) is outside the {height}x{width} image"
-            )
+            image = f"the {height}x{width} image"
+            raise InputError(f"the pixel (y={row}, x={column}) is outside {image}")
         rows[index, range(channels), range(channels), row, column] = 1
     return rows.flatten(0, 1)
 

@@ -82,18 +82,9 @@ def locality(
         cond = cond_of(conditioner, sets, clean, seed)
         return states_at(model, clean, sigmas, cond, states, seed)
 
-    found = all_levels(
-        model,
-        sigmas,
-        noisy,
-        spots,
-        conditioner,
-        sets,
-        seed,
-        memory,
-        keep,
-        origin_of(about, clean, sets, spots, levels),
-    )
+    origin = origin_of(about, clean, sets, spots, levels)
+    asking = spots, conditioner, sets, seed, memory
+    found = all_levels(model, sigmas, noisy, *asking, keep, origin)
     audit = Audit(found, spots, sets, places, about=about)
     if keep is not None:
         write_arrays(keep / MAPS, about, maps_of(audit))
@@ -110,9 +101,8 @@ def asked_of(
     if conditioner is None:
         return None, None
     if not hasattr(conditioner, "ask"):
-        raise InputError(
-            f"{type(conditioner).__name__} does not choose conditions itself; give a condition_set"
-        )
+        name = type(conditioner).__name__
+        raise InputError(f"{name} does not choose conditions itself; give a condition_set")
     K = min(K_ASKED, conditioner.most)
     return conditioner.ask(K, 1, seed)[0], conditioner.ways[0]
 
@@ -202,9 +192,8 @@ def all_levels(
         if states is None:
             states = noisy()
         spots = pixels if gradients_at is None or index in gradients_at else ()
-        level = level_maps(
-            denoiser, states[index], sigma, spots, conditioner, condition_sets, seed, memory, decode
-        )
+        asking = conditioner, condition_sets, seed, memory
+        level = level_maps(denoiser, states[index], sigma, spots, *asking, decode)
         if path is not None:
             arrays = {name: np.asarray(value) for name, value in asdict(level).items()}
             write_arrays(path, made_from, arrays)
@@ -215,12 +204,10 @@ def all_levels(
 def level_from(path: Path, made_from: Mapping[str, Any]) -> Level:
     arrays = read_arrays(path, made_from)
     try:
-        sigma = float(arrays.pop("sigma"))
-        return Level(sigma, **arrays)
+        return Level(float(arrays.pop("sigma")), **arrays)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} does not hold a measured noise level ({error}); remove it to measure again"
-        ) from None
+        reason = f"does not hold a measured noise level ({error})"
+        raise InputError(f"{path} {reason}; remove it to measure again") from None
 
 
 def maps_of(audit: Audit) -> dict[str, np.ndarray]:

@@ -40,9 +40,8 @@ def centred_square(
     (section F).
 
     The square may stick out of the image, where there is no energy."""
-    row, column = (
-        np.abs(np.arange(side) - at) for side, at in zip(maps.shape[1:], pixel, strict=True)
-    )
+    _, height, width = maps.shape
+    row, column = np.abs(np.arange(height) - pixel[0]), np.abs(np.arange(width) - pixel[1])
     rings = np.maximum.outer(row, column)
     inside = rings.ravel()[:, None] <= np.arange(rings.max() + 1)
     within = (maps.astype(float) ** 2).reshape(len(maps), -1) @ inside

@@ -1,6 +1,5 @@
 """Which family of functions? The EDM2 U-Net and its patch-local twin; both are net(x, noise_label,
-cond) -> F.
-"""
+cond) -> F."""
 
 from composcope.nets.layers import renormalize
 from composcope.nets.local_unet import LocalUNet, Patches

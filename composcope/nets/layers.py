@@ -4,8 +4,7 @@ variance out.
     w = normalize(v) gain / sqrt(fan_in)    every weight is used through its normalised self (equations 47 and 66)
 
 Constant factors (the 0.596 of MP-SiLU, the balance of MP-sum) are moved into the gain of the
-neighbouring convolution: the same function with fewer passes over memory.
-"""
+neighbouring convolution: the same function with fewer passes over memory."""
 
 import math
 
@@ -20,14 +19,12 @@ SILU = 0.596  # root mean square of silu(n), n ~ N(0, 1); equation 81
 
 def normalize(x: Float[Tensor, "..."], dim: int | None = None) -> Float[Tensor, "..."]:
     """Scale to unit root mean square along `dim`, or along all dimensions but the first (equation
-    47).
-    """
+    47)."""
     over = [dim] if dim is not None else list(range(1, x.ndim))
     precise = torch.promote_types(x.dtype, torch.float32)
     norm = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=precise)
-    return x * torch.add(EPS, norm, alpha=math.sqrt(norm.numel() / x.numel())).reciprocal().to(
-        x.dtype
-    )
+    size = torch.add(EPS, norm, alpha=math.sqrt(norm.numel() / x.numel()))
+    return x * size.reciprocal().to(x.dtype)
 
 
 def mp_silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -36,8 +33,7 @@ def mp_silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 def balance(t: float) -> tuple[float, float]:
     """The two factors of the magnitude-preserving sum a (1 - t) + b t over its root mean square
-    (equation 88).
-    """
+    (equation 88)."""
     size = math.hypot(1 - t, t)
     return (1 - t) / size, t / size
 
@@ -51,8 +47,7 @@ def mp_cat(
     a: Float[Tensor, "batch a height width"], b: Float[Tensor, "batch b height width"], t: float
 ) -> Float[Tensor, "batch c height width"]:
     """Concatenate channels so that a and b contribute in the ratio 1 - t to t whatever their width
-    (equation 103).
-    """
+    (equation 103)."""
     total = a.shape[1] + b.shape[1]
     factors = [s * math.sqrt(total / x.shape[1]) for s, x in zip(balance(t), (a, b), strict=True)]
     scaled = [x if abs(s - 1) < 1e-12 else x * s for s, x in zip(factors, (a, b), strict=True)]
@@ -86,27 +81,23 @@ class MPFourier(nn.Module):
 
 class MPConv(nn.Module):
     """Convolution (kernel 1, 3, ...) or linear map (kernel 0) with forced weight normalisation
-    (equation 66).
-    """
+    (equation 66)."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int = 0):
         super().__init__()
-        self.weight = nn.Parameter(
-            torch.randn(outputs, inputs, *([kernel, kernel] if kernel else []))
-        )
+        window = [kernel, kernel] if kernel else []
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, *window))
 
     def effective(self, gain: float | Tensor = 1.0) -> Tensor:
         """normalize(weight) gain / sqrt(fan_in), as one scale for each output."""
         root = math.sqrt(self.weight[0].numel())
-        norm = torch.linalg.vector_norm(
-            self.weight, dim=list(range(1, self.weight.ndim)), keepdim=True
-        )
+        over = list(range(1, self.weight.ndim))
+        norm = torch.linalg.vector_norm(self.weight, dim=over, keepdim=True)
         return self.weight * (gain / (norm + EPS * root))
 
     def forward(self, x: Tensor, gain: float | Tensor = 1.0, keep: int | None = None) -> Tensor:
         """All of the output, or its central square of side `keep`: the border of x then does what
-        padding would.
-        """
+        padding would."""
         w = self.effective(gain)
         if w.ndim == 2:
             return F.linear(x, w)
@@ -121,8 +112,7 @@ class MPConv(nn.Module):
 @torch.no_grad()
 def renormalize(module: nn.Module) -> None:
     """Put every weight of `module` back on its sphere, in place: outputs stay, the effective step
-    size is kept.
-    """
+    size is kept."""
     for layer in module.modules():
         if isinstance(layer, MPConv):
             layer.weight.copy_(normalize(layer.weight))
@@ -134,8 +124,7 @@ def cosine_attention(
     """Self-attention of pixels whose queries, keys and values have unit magnitude (EDM2, section
     2.3 and appendix B.3).
 
-    The channels of `qkv` are ordered (head, channel of the head, which of q k v).
-    """
+    The channels of `qkv` are ordered (head, channel of the head, which of q k v)."""
     batch, _, height, width = qkv.shape
     rows = qkv.permute(0, 2, 3, 1).reshape(batch, height * width, heads, -1, 3)
     # Channels side by side in memory: the norms and products over them take 0.6 of the time they

@@ -7,8 +7,7 @@ only its patch.
 m = resolution / grid_size. Outside the image a patch holds zeros, in training as in sampling; the
 centre, scaled to [-1, 1]^2, tells the network where that is. A location grid is cut to the (2k +
 1)^2 cells of the patch; a list keeps its slots, entries outside the patch zeroed: in both, what is
-inside stays as the whole-image model has it.
-"""
+inside stays as the whole-image model has it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,8 +27,7 @@ CHUNK = 128
 @dataclass(frozen=True)
 class Patches:
     """The geometry: which pixels and which conditions belong to the patch of a cell (row,
-    column).
-    """
+    column)."""
 
     resolution: int
     grid_size: int
@@ -41,9 +39,8 @@ class Patches:
 
     def __post_init__(self) -> None:
         if self.resolution % self.grid_size:
-            raise InputError(
-                f"resolution {self.resolution} is not divisible by grid_size {self.grid_size}"
-            )
+            divided = f"not divisible by grid_size {self.grid_size}"
+            raise InputError(f"resolution {self.resolution} is {divided}")
 
     @property
     def cell(self) -> int:
@@ -86,27 +83,23 @@ class Patches:
     ) -> Float[Tensor, "n features"]:
         """What the patches around `cell` of `image` are conditioned on."""
         if cond.shape[1] != self.whole_features:
-            raise InputError(
-                f"cond has {cond.shape[1]} features, the patches were made for {self.whole_features}"
-            )
+            wanted = f"the patches were made for {self.whole_features}"
+            raise InputError(f"cond has {cond.shape[1]} features, {wanted}")
         centre = (2 * cell + 1) / self.grid_size - 1
         inside = self._slots(cond[image], cell) if self.slots else self._subgrid(cond, image, cell)
         return torch.cat([inside, centre.to(cond.dtype)], 1)
 
     def _subgrid(self, cond: Tensor, image: Tensor, cell: Tensor) -> Tensor:
-        return self._around(
-            cond.view(-1, 1, self.grid_size, self.grid_size), image, cell, 1
-        ).flatten(1)
+        grid = cond.view(-1, 1, self.grid_size, self.grid_size)
+        return self._around(grid, image, cell, 1).flatten(1)
 
     def _around(self, x: Tensor, image: Tensor, cell: Tensor, size: int) -> Tensor:
         """The (2k + 1)^2 cells of `size` pixels around `cell`, zero outside; by indices, which
-        torch.func can batch.
-        """
+        torch.func can batch."""
         at = (cell * size)[:, :, None] + torch.arange((2 * self.k + 1) * size, device=x.device)
         padded = F.pad(x, (self.k * size,) * 4).permute(0, 2, 3, 1)
-        return padded[image[:, None, None], at[:, 0, :, None], at[:, 1, None, :]].permute(
-            0, 3, 1, 2
-        )
+        patches = padded[image[:, None, None], at[:, 0, :, None], at[:, 1, None, :]]
+        return patches.permute(0, 3, 1, 2)
 
     def _slots(self, cond: Tensor, cell: Tensor) -> Tensor:
         assert self.place is not None
@@ -129,12 +122,10 @@ class Patches:
         this order.
 
         An image without a patch of one kind (no condition, or conditions all over) gives any of its
-        patches instead. Each image draws from its own generator.
-        """
+        patches instead. Each image draws from its own generator."""
         active = self.active(cond)
-        draws = torch.stack(
-            [torch.rand(2, active.shape[1], generator=g, device=g.device) for g in generators]
-        )
+        size = 2, active.shape[1]
+        draws = torch.stack([torch.rand(size, generator=g, device=g.device) for g in generators])
         wanted = torch.stack([active, ~active], 1)
         cell = (draws.to(cond.device) + wanted).argmax(2).flatten()
         image = torch.arange(len(cond), device=cond.device).repeat_interleave(2)
@@ -142,11 +133,9 @@ class Patches:
 
     def inside(self, cond: Float[Tensor, "n features"]) -> Float[Tensor, "n 1 side side"]:
         """1 where a patch with this cond lies inside the image and 0 elsewhere; noise for training
-        is times this.
-        """
-        first = (
-            (cond[:, -2:] + 1) * self.grid_size / 2 - 0.5
-        ).round() * self.cell - self.k * self.cell
+        is times this."""
+        cell = ((cond[:, -2:] + 1) * self.grid_size / 2 - 0.5).round()
+        first = cell * self.cell - self.k * self.cell
         at = first[:, :, None] + torch.arange(self.side, device=cond.device)
         within = ((at >= 0) & (at < self.resolution)).to(cond.dtype)
         return (within[:, 0, :, None] * within[:, 1, None, :])[:, None]
@@ -154,8 +143,7 @@ class Patches:
 
 class LocalUNet(nn.Module):
     """net(x, noise_label, cond) on whole images, made of one U-Net on patches; on patches it is
-    that U-Net.
-    """
+    that U-Net."""
 
     def __init__(self, unet: UNet, patches: Patches):
         super().__init__()
@@ -180,16 +168,12 @@ class LocalUNet(nn.Module):
         if cond.shape[1] == self.patches.features:
             return self.patch_forward(x, noise_label, cond)
         image, cell = self.patches.everywhere(len(x), x.device)
-        patches, local = (
-            self.patches.pixels(x, image, cell),
-            self.patches.conditions(cond, image, cell),
-        )
-        inputs = zip(
-            patches.split(CHUNK), noise_label[image].split(CHUNK), local.split(CHUNK), strict=True
-        )
-        return self.assemble(
-            torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in inputs])
-        )
+        patches = self.patches.pixels(x, image, cell)
+        local = self.patches.conditions(cond, image, cell)
+        whole = patches, noise_label[image], local
+        chunks = zip(*(part.split(CHUNK) for part in whole), strict=True)
+        cells = [self.unet(*chunk, centre=self.patches.cell) for chunk in chunks]
+        return self.assemble(torch.cat(cells))
 
     def patch_forward(
         self,
@@ -198,8 +182,7 @@ class LocalUNet(nn.Module):
         cond: Float[Tensor, "n features"],
     ) -> Float[Tensor, "n outputs side side"]:
         """The U-Net on patches; what lies outside the image is zero at its input, and is not asked
-        of its output.
-        """
+        of its output."""
         inside = self.patches.inside(cond)
         return self.unet(patches * inside, noise_label, cond) * inside
 

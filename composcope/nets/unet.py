@@ -12,8 +12,7 @@ which slot holds what. `gate` adds gate^2 output channels (see Precond). `biline
 out of the embedding's SiLU and multiplies by the gains after the block's SiLU: what a block adds is
 then linear in cond, as the mean image of separate objects is. Small networks on centred
 images, whose background has no hint of place, otherwise take several times as long to learn where a
-label points.
-"""
+label points."""
 
 import math
 from collections.abc import Sequence
@@ -47,8 +46,7 @@ RESAMPLE: dict[str, nn.Module] = {
 
 class Block(nn.Module):
     """Residual block with optional self-attention, in the encoder's or the decoder's flavour (EDM2,
-    figure 21).
-    """
+    figure 21)."""
 
     def __init__(
         self,
@@ -108,11 +106,9 @@ class Block(nn.Module):
         return x if self.clip_act is None else x.clamp(-self.clip_act, self.clip_act)
 
     def residual(self, x: Tensor, emb: Tensor, gain: float, keep: int | None) -> Tensor:
-        y = self.conv_res0(
-            F.silu(crop(x, keep, 4)), gain=1 / SILU, keep=None if keep is None else keep + 2
-        )
-        c = self.emb_linear(emb, gain=self.emb_gain) + 1
-        c = c[:, :, None, None]
+        more = None if keep is None else keep + 2
+        y = self.conv_res0(F.silu(crop(x, keep, 4)), gain=1 / SILU, keep=more)
+        c = (self.emb_linear(emb, gain=self.emb_gain) + 1)[:, :, None, None]
         y = F.silu(y) * c if self.bilinear else F.silu(y * c)
         if self.dropout:
             y = F.dropout(y, self.dropout, self.training)
@@ -121,8 +117,7 @@ class Block(nn.Module):
 
 class UNet(nn.Module):
     """Karras et al. 2024, figure 21. `resolution` is in pixels; `attn_resolutions` are those of the
-    folded image.
-    """
+    folded image."""
 
     def __init__(
         self,
@@ -162,12 +157,11 @@ class UNet(nn.Module):
         self.waves = waves
         self.bilinear = bilinear
         widths = [model_channels * mult for mult in channel_mult]
-        noise_width = (
-            model_channels * channel_mult_noise if channel_mult_noise is not None else widths[0]
-        )
-        emb_width = (
-            model_channels * channel_mult_emb if channel_mult_emb is not None else max(widths)
-        )
+        noise_width, emb_width = widths[0], max(widths)
+        if channel_mult_noise is not None:
+            noise_width = model_channels * channel_mult_noise
+        if channel_mult_emb is not None:
+            emb_width = model_channels * channel_mult_emb
         block = partial(
             Block,
             emb_channels=emb_width,
@@ -198,10 +192,10 @@ class UNet(nn.Module):
             else:
                 self.enc[f"{res}x{res}_down"] = block(out, out, flavor="enc", resample="down")
             skips.append(out)
+            attends = res in attn_resolutions
             for index in range(num_blocks):
-                self.enc[f"{res}x{res}_block{index}"] = block(
-                    out, width, flavor="enc", attention=res in attn_resolutions
-                )
+                name = f"{res}x{res}_block{index}"
+                self.enc[name] = block(out, width, flavor="enc", attention=attends)
                 out = width
                 skips.append(out)
 
@@ -214,29 +208,23 @@ class UNet(nn.Module):
                 self.dec[f"{res}x{res}_in1"] = block(out, out, flavor="dec")
             else:
                 self.dec[f"{res}x{res}_up"] = block(out, out, flavor="dec", resample="up")
+            attends = res in attn_resolutions
             for index in range(num_blocks + 1):
-                self.dec[f"{res}x{res}_block{index}"] = block(
-                    out + skips.pop(), width, flavor="dec", attention=res in attn_resolutions
-                )
+                name, inputs = f"{res}x{res}_block{index}", out + skips.pop()
+                self.dec[name] = block(inputs, width, flavor="dec", attention=attends)
                 out = width
         self.out_conv = MPConv(out, (channels + gate**2) * fold**2, 3)
 
     def _latent(self, resolution: int, levels: int) -> int:
         """The side of the folded image; every level must halve it exactly, and a plane must tile
-        it.
-        """
-        side = self.fold << (levels - 1)
-        if resolution % side:
-            raise InputError(
-                f"resolution {resolution} is not divisible by "
-                f"fold {self.fold} x 2^{levels - 1} levels"
-            )
+        it."""
+        if resolution % (self.fold << (levels - 1)):
+            divided = f"not divisible by fold {self.fold} x 2^{levels - 1} levels"
+            raise InputError(f"resolution {resolution} is {divided}")
         latent = resolution // self.fold
         if self.grid_size and (self.grid_size**2 != self.features or latent % self.grid_size):
-            raise InputError(
-                f"a plane of {self.features} features does not tile "
-                f"the {latent}x{latent} folded image"
-            )
+            image = f"the {latent}x{latent} folded image"
+            raise InputError(f"a plane of {self.features} features does not tile {image}")
         return latent
 
     def forward(
@@ -247,12 +235,10 @@ class UNet(nn.Module):
         centre: int | None = None,
     ) -> Float[Tensor, "batch outputs h w"]:
         """F, or its central square of `centre` pixels: the decoder then computes only what that
-        square depends on.
-        """
+        square depends on."""
         if cond is not None and cond.shape[1] != self.features:
-            raise InputError(
-                f"cond has {cond.shape[1]} features, the network was made for {self.features}"
-            )
+            wanted = f"the network was made for {self.features}"
+            raise InputError(f"cond has {cond.shape[1]} features, {wanted}")
         emb = self.embed(noise_label, cond)
         x = self.entrance(x, cond)
         skips: list[Tensor] = []
@@ -260,9 +246,8 @@ class UNet(nn.Module):
             x = block(x) if name.endswith("_conv") else block(x, emb)
             skips.append(x)
         square = None if centre is None else centre // self.fold
-        for (name, block), (keep, needs) in zip(
-            self.dec.items(), self.windows(square), strict=True
-        ):
+        decoder = zip(self.dec.items(), self.windows(square), strict=True)
+        for (name, block), (keep, needs) in decoder:
             if "block" in name:
                 x = mp_cat(crop(x, needs), crop(skips.pop(), needs), self.concat_balance)
             x = block(x, emb, keep)
@@ -273,8 +258,7 @@ class UNet(nn.Module):
         `square` is right.
 
         Read backwards: a 3x3 convolution reaches 1 further on each side, a residual block 2,
-        attention everywhere.
-        """
+        attention everywhere."""
         if square is None:
             return [(None, None)] * len(self.dec)
         full, needs = self.latent, min(square + 2, self.latent)
@@ -295,8 +279,7 @@ class UNet(nn.Module):
         It is kept for every cond, so the embedding is linear: each condition adds the same vector
         whatever else is asked, and nothing asked (zeros or None) adds nothing. K locations then
         have magnitude sqrt(K), a list of K places about 1.3 sqrt(K): of order one. Dividing by the
-        norm would make each condition weaken the others.
-        """
+        norm would make each condition weaken the others."""
         emb = self.emb_noise(self.emb_fourier(noise_label))
         if self.emb_label is not None:
             label = torch.zeros_like(emb)
@@ -312,8 +295,7 @@ class UNet(nn.Module):
         self, x: Tensor, cond: Tensor | None
     ) -> Float[Tensor, "batch inputs height width"]:
         """Folded pixels, a channel of ones (it stands for all biases) and, if asked, the grid as a
-        plane of 0 and 1.
-        """
+        plane of 0 and 1."""
         x = F.pixel_unshuffle(x, self.fold)
         planes = [x, torch.ones_like(x[:, :1])]
         if self.grid_size:
@@ -338,14 +320,11 @@ def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
 
 def sines(side: int, frequencies: Sequence[float]) -> Float[Tensor, "1 planes side side"]:
     """Planes of unit variance over a square image: sines and cosines along each side, in half
-    periods a side.
-    """
+    periods a side."""
     at = torch.linspace(-1, 1, 2 * side + 1)[1::2] * math.pi
     rows = [wave(f * at) * math.sqrt(2) for f in frequencies for wave in (torch.sin, torch.cos)]
-    planes = [
-        plane for row in rows for plane in (row.expand(side, side), row[:, None].expand(side, side))
-    ]
-    return torch.stack(planes)[None]
+    across = torch.stack(rows)[:, None].expand(-1, side, side)
+    return torch.stack([across, across.mT], 1).flatten(0, 1)[None]
 
 
 class UncertaintyHead(nn.Module):

@@ -56,7 +56,7 @@ def verdict(row: Row) -> str:
 def answer_sheet(answers: Sequence[Any], columns: int = 8) -> Image:
     """The first images of each K in a row, asked places as dots and found ones as rings.
 
-    answers: what an evaluation keeps, with `images`, `asked` and `found` (evaluation/evaluate.py).
+    answers: what an evaluation keeps, with `images`, `asked` and `found` (evaluation/answers.py).
     """
     images: list[np.ndarray] = []
     dots: list[Sequence] = []

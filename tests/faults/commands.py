@@ -1,8 +1,7 @@
 """Bad words for every command: each option with values that no option can mean, and some it could.
 
 A command may do what it is asked, or refuse it in one sentence with exit code 2 and leave nothing
-behind. It runs in this process, in an empty folder.
-"""
+behind. It runs in this process, in an empty folder."""
 
 import dataclasses
 import io

@@ -1,8 +1,7 @@
 """Bad files for every reader: valid ones damaged by hypothesis, and a corpus of what once broke.
 
 A reader may take what it is given or refuse it with an InputError (OSError for a file that is not
-there). Anything else is a traceback; more than SECONDS is a hang; a canary that exists was run.
-"""
+there). Anything else is a traceback; more than SECONDS is a hang; a canary that exists was run."""
 
 import copy
 import io

@@ -2,8 +2,7 @@
 same.
 
 Each piece of work runs in a forked child, which is killed and started again until it has ended;
-then its folder holds, byte for byte, what a run that nothing happened to left (times aside).
-"""
+then its folder holds, byte for byte, what a run that nothing happened to left (times aside)."""
 
 import json
 import multiprocessing

@@ -1,0 +1,116 @@
+"""Images with what was asked of them and what was found: in memory, and in files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from jaxtyping import UInt8
+
+from composcope.arrays import read_npz
+from composcope.diffusion.denoiser import ConditionSet
+from composcope.errors import InputError
+from composcope.evaluation.detect import Found
+from composcope.evaluation.matching import Outcome, match
+from composcope.files import parse_json, read_json, whole
+from composcope.scenes.condition import CONDITIONERS, SumOfParts
+
+Images = UInt8[np.ndarray, "n h w 3"]
+APART = 100_000  # seeds of neighbouring K are this far apart
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Images of one K, the condition set each was asked for, and the objects found in it."""
+
+    images: Images
+    asked: list[ConditionSet]
+    found: list[list[Found]]
+
+    def first(self, num: int) -> "Answers":
+        return Answers(self.images[:num], self.asked[:num], self.found[:num])
+
+    def outcomes(self, conditioner: SumOfParts, tolerance: float) -> list[Outcome]:
+        pairs = zip(self.asked, self.found, strict=True)
+        return [match(conditioner, asked, found, tolerance) for asked, found in pairs]
+
+
+def joined(kept: Answers | None, fresh: Answers) -> Answers:
+    if kept is None:
+        return fresh
+    images = np.concatenate([kept.images, fresh.images])
+    return Answers(images, kept.asked + fresh.asked, kept.found + fresh.found)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the file of answers says of its images; `source` is what they were made from."""
+
+    asked: list[list]
+    found: list[list[Found]]
+    source: dict[str, Any]
+
+
+def write_answers(path: str | Path, answers: Answers, source: Mapping[str, Any]) -> None:
+    """An .npz of the images and, as JSON, what was asked, found, and what they were made from."""
+    record = {"asked": answers.asked, "found": answers.found, "source": source}
+    text = np.frombuffer(msgspec.json.encode(record), np.uint8)
+    with whole(path) as partial, open(partial, "wb") as file:
+        np.savez_compressed(file, images=answers.images, record=text)
+
+
+def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> Answers:
+    """Answers kept before; an InputError if they were not made from `source`, where it is given."""
+    try:
+        arrays = read_npz(path, "images", "record")
+    except InputError as error:
+        advice = f"does not hold the images of an evaluation ({error}); move it away"
+        raise InputError(f"{path} {advice}") from None
+    images = arrays["images"]
+    record: Record = parse_json(arrays["record"].tobytes(), Record, str(path))
+    whole_set = images.dtype == np.uint8 and images.ndim == 4
+    if not whole_set or not len(images) == len(record.asked) == len(record.found):
+        raise InputError(f"{path} does not hold as many images as were asked for; move it away")
+    for name, value in msgspec.to_builtins(source or {}).items():
+        before = record.source.get(name)
+        if before != value:
+            advice = "keep this evaluation elsewhere"
+            raise InputError(f"{path} was drawn with {name} = {before}, not {value}; {advice}")
+    return Answers(images, [conditions_of(given) for given in record.asked], record.found)
+
+
+def read_asked(path: str | Path) -> dict[str, ConditionSet]:
+    """Condition sets by the names of their images."""
+    sets: dict = read_json(path, dict)
+    for name, given in sets.items():
+        if not isinstance(given, list):
+            raise InputError(f"{path}, {name}: what is asked of an image is a list, not {given!r}")
+    return {name: conditions_of(given) for name, given in sets.items()}
+
+
+def conditions_of(given: Sequence) -> ConditionSet:
+    """A condition set from JSON, where tuples have become lists."""
+    return tuple(tuple(one) if isinstance(one, list) else one for one in given)
+
+
+def fitting(sets: Sequence[ConditionSet], where: str) -> SumOfParts:
+    """The first of our conditioners that takes all of these conditions."""
+    for make in CONDITIONERS.values():
+        conditioner = make(16)
+        try:
+            for conditions in sets:
+                conditioner.parts(conditions, 0)
+        except (InputError, TypeError, ValueError):
+            continue
+        return conditioner
+    names = ", ".join(dict.fromkeys(make(16).noun for make in CONDITIONERS.values()))
+    raise InputError(f"{where}: these conditions are not all of one kind known here ({names})")
+
+
+def stacked(pictures: Sequence[np.ndarray], folder: Path) -> Images:
+    shapes = {picture.shape for picture in pictures}
+    if len(shapes) > 1:
+        raise InputError(f"the images in {folder} differ in size: {sorted(shapes)}")
+    return np.stack(pictures)

@@ -1,0 +1,75 @@
+"""From answers to rows: shares, objects an image, K_max, and what the detector may be to blame for."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from composcope.errors import InputError
+from composcope.evaluation.accuracy import error_of
+from composcope.evaluation.answers import Answers
+from composcope.evaluation.k_max import Error, Rule, k_max, paper_rule, strict_rule
+from composcope.evaluation.matching import Outcome
+from composcope.results import Estimate, Row, mean, row
+from composcope.scenes.condition import SumOfParts
+
+
+def judged(
+    conditioner: SumOfParts,
+    answers: Mapping[int, Answers],
+    tolerance: float,
+    setting: Mapping[str, Any],
+    error: Error | None,
+    trained: int | None,
+    extras: int,
+) -> list[Row]:
+    """For each K shares and means, and what of the failures the detector may explain; K_max by each
+    rule."""
+    outcomes = {K: some.outcomes(conditioner, tolerance) for K, some in answers.items()}
+    coordinates = {**setting, "tolerance": tolerance if conditioner.has_places else None}
+    rows = []
+    for K, of_K in outcomes.items():
+        for name, values in numbers(of_K).items():
+            rows.append(row(f"length/{name}", interval(values), **coordinates, K=K))
+        if K > 0 and error and trained:
+            rows.append(row("length/error", error.share(K, len(of_K), trained), **coordinates, K=K))
+    rules: dict[str, Rule] = {"strict": strict_rule}
+    if trained:
+        rules["paper"] = paper_rule(trained, error)
+    for name, rule in rules.items():
+        found = k_max(outcomes, rule, extras)
+        rows.append(row("length/k_max", found, **coordinates, rule=name, max_K=max(outcomes)))
+    return rows
+
+
+def numbers(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+    """What is told of the images of one K, one number an image; truth values become shares."""
+    names = ("found", "missing", "extra", "merged", "drawn")
+    counts = {name: np.array([getattr(outcome, name) for outcome in outcomes]) for name in names}
+    missing, extra = counts["missing"], counts["extra"]
+    shares = {"exact": (missing == 0) & (extra == 0), "complete": missing == 0}
+    return {**shares, **counts, "count_error": np.abs(extra - missing)}
+
+
+def interval(values: np.ndarray) -> Estimate:
+    """The share or mean with its interval; one image has none."""
+    return mean(values) if len(values) > 1 else Estimate(float(values[0]), n=1)
+
+
+def known_error(
+    conditioner: SumOfParts,
+    way: str,
+    view: str,
+    tolerance: float,
+    answers: Mapping[int, Answers],
+    keep: str | Path | None,
+) -> Error | None:
+    """The detector's own error at what was asked; None for conditions that no scene of ours can be
+    made of."""
+    shape = next(iter(answers.values())).images.shape[1:3]
+    place = Path(keep) if keep else None
+    try:
+        return error_of(conditioner, way, view, tolerance, shape, list(answers), keep=place)
+    except InputError:
+        return None
