@@ -38,23 +38,13 @@ def of_size(size: int) -> list[tuple[str, str, str]]:
     found, name = measured(size), f"detector {size}x{size}"
     rows = [(f"{name}: exact count, 0-10 objects", percent(found.exact), FLOOR[size])]
     if size == 32:
-        rows.append(
-            (
-                f"{name}: exact count, 0-6 objects",
-                percent(found.exact[found.objects <= 6]),
-                ">= 93 %",
-            )
-        )
+        few = percent(found.exact[found.objects <= 6])
+        rows.append((f"{name}: exact count, 0-6 objects", few, ">= 93 %"))
     if size == 64:
         square = measured(size, "square").exact
         rows.append((f"{name}: exact count, square view", percent(square), ">= 98.5 %"))
-    rows.append(
-        (
-            f"{name}: centres, median distance",
-            f"{np.median(found.apart):.2%} of the image",
-            "<= 1.5 %",
-        )
-    )
+    apart = f"{np.median(found.apart):.2%} of the image"
+    rows.append((f"{name}: centres, median distance", apart, "<= 1.5 %"))
     return [*rows, (f"{name}: colour right", percent(found.colors), ">= 97 %" if size > 32 else "")]
 
 
@@ -73,14 +63,8 @@ def speed(size: int = 32, count: int = 1024) -> float:
 def rows() -> list[tuple[str, str, str]]:
     table = [row for size in RESOLUTIONS for row in of_size(size)]
     threads = torch.get_num_threads()
-    return [
-        *table,
-        (
-            f"detector 32x32: speed on {threads} threads",
-            f"{speed():.0f} images/s",
-            ">= 500 on two cores",
-        ),
-    ]
+    what = f"detector 32x32: speed on {threads} threads"
+    return [*table, (what, f"{speed():.0f} images/s", ">= 500 on two cores")]
 
 
 def on_renders(folder: Path) -> tuple[int, int]:

@@ -20,15 +20,8 @@ def resident() -> float:
 
 @torch.no_grad()
 def rows() -> list[tuple[str, str, str]]:
-    net = UNet(
-        32,
-        features=8,
-        model_channels=32,
-        channel_mult=(1, 2),
-        num_blocks=1,
-        attn_resolutions=(),
-        channels_per_head=32,
-    )
+    small = {"model_channels": 32, "channel_mult": (1, 2), "num_blocks": 1}
+    net = UNet(32, features=8, **small, attn_resolutions=(), channels_per_head=32)
     layers, kept, peaks, seconds = modulated_layers(net), Means(), [], {True: 0.0, False: 0.0}
     for sample in range(SAMPLES):
         x = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(sample))

@@ -106,11 +106,8 @@ def interventions(model: Model, batch: int = 8) -> list[tuple[str, str, str]]:
     jobs = [lambda d=denoiser: d(x, sigma, cond) for denoiser in wrapped.values()]
     with torch.no_grad():
         seconds = medians(*jobs)
-    return [
-        (
-            f"{name}, K = 7",
-            f"{1e3 * s / batch:.1f} ms an image and step",
-            f"{s / seconds[0]:.1f}x plain",
-        )
-        for name, s in zip(wrapped, seconds, strict=True)
-    ]
+    table = []
+    for name, s in zip(wrapped, seconds, strict=True):
+        speed = f"{1e3 * s / batch:.1f} ms an image and step"
+        table.append((f"{name}, K = 7", speed, f"{s / seconds[0]:.1f}x plain"))
+    return table

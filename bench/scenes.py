@@ -67,13 +67,8 @@ def rows() -> list[tuple[str, str, str]]:
     out = []
     for low, high, count in ((1, 3, 2000), (1, 6, 1000), (10, 10, 100), (12, 12, 10)):
         floor = "floor 5,000" if high == 3 else ""
-        out.append(
-            (
-                f"scenes drawn, {low}-{high} objects, one core",
-                f"{drawing(low, high, count):,.0f}/s",
-                floor,
-            )
-        )
+        what, speed = f"scenes drawn, {low}-{high} objects, one core", drawing(low, high, count)
+        out.append((what, f"{speed:,.0f}/s", floor))
     for size in (32, 64):
         share, rate = feeding(size)
         remark = f"floor < 5 %; a training step that eats {rate:,.0f} images/s on the other core"

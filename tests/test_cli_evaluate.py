@@ -9,19 +9,15 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import torch
 from PIL import Image
+from untrained import untrained
 
 from composcope.cli.evaluate import Args, main
-from composcope.diffusion.checkpoint import save_tensors
-from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 from composcope.evaluation import perfect, read_answers
 from composcope.evaluation.accuracy import STILL
 from composcope.files import parse_json
 from composcope.results import Row, read_rows, where
-from composcope.runs.config import configure
-from composcope.runs.model import Model
 from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid
 
 
@@ -38,13 +34,7 @@ def folder(tmp_path):
 @pytest.fixture
 def run(tmp_path):
     """The smoke preset with its first weights: what it draws is noise, but every part is real."""
-    folder = tmp_path / "exp2"
-    config = configure("exp2", "smoke")
-    config.save(folder / "config.json")
-    save_tensors(
-        folder / "model.safetensors", Model(config, Pixels(torch.zeros(3, 1, 1), 1.0)).state_dict()
-    )
-    return folder
+    return untrained(tmp_path / "exp2", "exp2", gain=0.0)
 
 
 def test_a_folder_of_perfect_images(folder, capsys):
@@ -69,14 +59,8 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(run, tmp_path, monkeypatch):
     args = Args(run=str(run), num=2, max=2, steps=2, out=tmp_path / "evaluate.jsonl")
     main(args)
     (kept,) = (tmp_path / "evaluate").iterdir()
-    assert sorted(file.name for file in kept.iterdir()) == [
-        "K0.npz",
-        "K1.npz",
-        "K2.npz",
-        "exact.png",
-        "samples.npz",
-        "sheet.png",
-    ]
+    names = ["K0.npz", "K1.npz", "K2.npz", "exact.png", "samples.npz", "sheet.png"]
+    assert sorted(file.name for file in kept.iterdir()) == names
     assert read_answers(kept / "K2.npz").images.shape == (2, 16, 16, 3)
     rows = read_rows(args.out)
     assert {(row.run, row.snapshot, row.images, row.labels) for row in rows} == {

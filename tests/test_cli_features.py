@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 from small_sdxl import random_pipeline
+from untrained import untrained
 
 from composcope.cli import main
-from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 from composcope.features import features, prompts, sdxl
 from composcope.features.means import MeansFolder, modulated_layers
@@ -19,7 +18,7 @@ from composcope.features.profile import NOTHING
 from composcope.locality.measure import pixel_of
 from composcope.results import Row, read_rows, where
 from composcope.results.arrays import read_arrays
-from composcope.runs import Model, configure, load
+from composcope.runs import load
 
 ASKED = {
     "concepts": [
@@ -179,20 +178,9 @@ def test_prompts_are_checked(tmp_path):
     assert categories == {"animals", "art styles", "foods", "places"}
 
 
-def random_run(folder: Path, experiment: str) -> Path:
-    """A run folder with weights that nobody trained; gains of 1 let the condition through."""
-    model = Model(configure(experiment, "smoke"), Pixels(torch.zeros(3, 16, 16), 1.0))
-    for name, weight in model.named_parameters():
-        if name.endswith("gain"):
-            torch.nn.init.ones_(weight)
-    model.config.save(folder / "config.json")
-    save_file(dict(model.state_dict()), folder / "model.safetensors")
-    return folder
-
-
 def test_a_colour_model(tmp_path, capsys):
     """A small random model: layers from input to output, pixels of its samples, feature space."""
-    folder = random_run(tmp_path / "tiny", "color")
+    folder = untrained(tmp_path / "tiny", "color")
     rows = run(tmp_path, str(folder), "--num", "2")
     model = load(folder)
     layers = modulated_layers(model)
@@ -223,10 +211,10 @@ def test_a_colour_model(tmp_path, capsys):
 
 
 def test_features_that_cannot_be_measured_are_named(tmp_path):
-    color = load(random_run(tmp_path / "color", "color"))
+    color = load(untrained(tmp_path / "color", "color"))
     for model, given, words in (
-        (load(random_run(tmp_path / "exp2l", "exp2l")), {"num": 2, "groups": 2}, "on patches"),
-        (load(random_run(tmp_path / "images", "images")), {}, "no concepts to compare"),
+        (load(untrained(tmp_path / "exp2l", "exp2l")), {"num": 2, "groups": 2}, "on patches"),
+        (load(untrained(tmp_path / "images", "images")), {}, "no concepts to compare"),
         (color, {"num": 1}, "1 samples in 10 groups"),
     ):
         with pytest.raises(InputError, match=words):

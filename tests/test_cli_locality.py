@@ -6,11 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import save_file
+from untrained import untrained
 
 from composcope.cli.locality import Args, main
-from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 from composcope.locality import measure
 from composcope.locality.measure import MAPS, locality, pixels_at
@@ -18,27 +16,11 @@ from composcope.report.locality import correlation, dots, scatter
 from composcope.results import Row, read_rows, where
 from composcope.results.arrays import read_arrays
 from composcope.runs import load
-from composcope.runs.config import configure
-from composcope.runs.model import Model
-
-
-def run_folder(folder: Path, experiment: str) -> Path:
-    """A run with random weights, its gains opened so that conditions act."""
-    config = configure(experiment, "smoke")
-    model = Model(config, Pixels(torch.zeros(3, 1, 1), 1.0))
-    weights = {name: value.clone() for name, value in model.state_dict().items()}
-    for name, value in weights.items():
-        if name.endswith("gain"):
-            weights[name] = torch.full_like(value, 0.5)
-    folder.mkdir(parents=True)
-    config.save(folder / "config.json")
-    save_file(weights, folder / "model.safetensors")
-    return folder
 
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Args:
-    run = str(run_folder(tmp_path / "exp1", "exp1"))
+    run = str(untrained(tmp_path / "exp1", "exp1", 0.5))
     return Args(run, noise_levels=2, num=2, out=tmp_path / "results" / "locality.jsonl")
 
 
@@ -85,7 +67,7 @@ def test_rows_maps_and_pictures_appear_and_a_measured_level_is_not_measured_agai
 
 
 def test_kept_levels_of_something_else_are_not_taken(tmp_path):
-    model = load(run_folder(tmp_path / "exp1", "exp1"))
+    model = load(untrained(tmp_path / "exp1", "exp1", 0.5))
     locality(model, levels=1, num=2, keep=tmp_path / "kept")
     with pytest.raises(InputError, match="was made with num = 2, not 1; keep"):
         locality(model, levels=1, num=1, keep=tmp_path / "kept")
@@ -119,7 +101,7 @@ def test_json_is_on_standard_output_alone(asked, capsys):
 def test_a_model_of_which_nothing_is_asked_is_measured_on_named_images(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (3, 20, 20, 3)).astype(np.uint8)
     np.savez(tmp_path / "images.npz", images=images)
-    run = run_folder(tmp_path / "cifar", "images")
+    run = untrained(tmp_path / "cifar", "images", 0.5)
     out = tmp_path / "locality.jsonl"
     given = tmp_path / "images.npz"
     main(Args(str(run), noise_levels=1, num=2, states="noised", images=given, out=out))
@@ -130,7 +112,7 @@ def test_a_model_of_which_nothing_is_asked_is_measured_on_named_images(tmp_path)
 
 
 def test_colours_are_measured_without_places(tmp_path, capsys):
-    run = str(run_folder(tmp_path / "color", "color"))
+    run = str(untrained(tmp_path / "color", "color", 0.5))
     out = tmp_path / "locality.jsonl"
     main(Args(run, asked="red blue green", noise_levels=1, num=2, out=out))
     rows = read_rows(out)
@@ -142,7 +124,7 @@ def test_colours_are_measured_without_places(tmp_path, capsys):
 
 
 def test_a_model_with_an_intervention_is_measured_and_its_rows_say_so(tmp_path):
-    run = str(run_folder(tmp_path / "exp1", "exp1"))
+    run = str(untrained(tmp_path / "exp1", "exp1", 0.5))
     out = tmp_path / "locality.jsonl"
     main(Args(run, noise_levels=1, num=1, out=out))
     main(Args(run, noise_levels=1, num=1, intervention="local", radius=0.25, out=out))
@@ -155,7 +137,7 @@ def test_a_model_with_an_intervention_is_measured_and_its_rows_say_so(tmp_path):
 def test_a_patch_local_model_and_a_list_are_measured_and_patches_end_where_they_should(tmp_path):
     for experiment in ("exp2l", "exp3"):
         keep = tmp_path / experiment
-        model = load(run_folder(tmp_path / experiment / "run", experiment))
+        model = load(untrained(tmp_path / experiment / "run", experiment, 0.5))
         locality(model, ((0.1, 0.1), (0.9, 0.6)), levels=1, num=1, keep=keep)
         level = read_arrays(keep / "sigma-80.0000.npz")
         maps = level["influences"][0]
@@ -178,13 +160,8 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
     rows = []
     models = [("a", "early", "1"), ("a", "final", "2"), ("b", "final", "3"), ("c", "final", "4")]
     for k, (run, snapshot, weights) in enumerate(models):
-        model = {
-            "run": run,
-            "snapshot": snapshot,
-            "weights": weights,
-            "trained": 3,
-            "asked": "paper",
-        }
+        model = {"run": run, "snapshot": snapshot, "weights": weights}
+        model |= {"trained": 3, "asked": "paper"}
         at = {"rule": "paper", "tolerance": 0.1}
         rows.append(Row("length/k_max", 3 + k, 2 + k, 4 + k, 48, **model, **at))
         rows.append(Row("length/k_max", 9 - k, **model, rule="strict", tolerance=0.1))
@@ -196,18 +173,8 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
             rows.append(Row(what, 0.2 + 0.2 * k, 0.1, 0.9, 16, **model))
             rows.append(Row(what, 0.9 - 0.2 * k, n=1, **model, seed=1))
             rows.append(Row(what, 0.5, n=99, **model, intervention="local"))
-    rows.append(
-        Row(
-            what,
-            0.1,
-            n=99,
-            run="b",
-            snapshot="final",
-            weights="0",
-            states="trajectory",
-            asked="paper",
-        )
-    )
+    old = {"run": "b", "snapshot": "final", "weights": "0", "asked": "paper"}
+    rows.append(Row(what, 0.1, n=99, states="trajectory", **old))
     points = dots(rows, "paper", 0.1)
     # Fmt: skip.
     assert [(p.run, p.snapshot, p.gain.value, p.gain.low) for p in points] == [
@@ -223,15 +190,12 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
 
 
 def test_bad_input_is_one_sentence(tmp_path, asked):
-    images = run_folder(tmp_path / "images", "images")
+    images = untrained(tmp_path / "images", "images", 0.5)
     for args, words in (
         (Args(str(tmp_path / "nothing")), "no run"),
         (Args(asked.run, num=0), "at least 1"),
         (Args(asked.run, asked="2,0.5", out=asked.out), "within 0 to 1"),
-        (
-            Args(asked.run, intervention="near", out=asked.out),
-            "there is no 'near'; there are local",
-        ),
+        (Args(asked.run, intervention="near", out=asked.out), "no 'near'; there are local"),
         (Args(asked.run, intervention="own", radius=0.1, out=asked.out), "'own' has no radius"),
         (Args(asked.run, images=tmp_path, out=asked.out), "give --states noised"),
         (Args(str(images), asked="red", out=asked.out), "nothing can be asked of images"),

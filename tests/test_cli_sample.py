@@ -5,27 +5,13 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
+from untrained import untrained
 
 from composcope.cli import main
-from composcope.diffusion.checkpoint import save_tensors
-from composcope.diffusion.pixels import Pixels
 from composcope.report.sheets import ASKED, FOUND, GAP, sheet
-from composcope.runs.config import configure
-from composcope.runs.model import Model
 
-
-def untrained(folder, experiment):
-    """A run folder with the weights a run starts from; gains of one make it answer to its input."""
-    config = configure(experiment, "smoke")
-    config.save(folder / "config.json")
-    model = Model(config, Pixels(torch.zeros(3, 1, 1), 0.3), 0.5)
-    for name, weight in model.named_parameters():
-        if name.endswith("gain"):
-            torch.nn.init.ones_(weight)
-    save_tensors(folder / "model.safetensors", model.state_dict())
-    return folder
+PLACES = ("--locations", "0.65,0.65 0.25,0.5")
 
 
 @pytest.fixture
@@ -47,18 +33,7 @@ def command(monkeypatch, capsys):
 
 def test_a_sheet_shows_what_was_asked(tmp_path, command):
     run, out = untrained(tmp_path / "run", "exp1"), tmp_path / "sheet.png"
-    words = (
-        "sample",
-        run,
-        "--locations",
-        "0.65,0.65 0.25,0.5",
-        "-n",
-        3,
-        "--steps",
-        3,
-        "--out",
-        out,
-    )
+    words = ("sample", run, *PLACES, "-n", 3, "--steps", 3, "--out", out)
     code, words_out, _ = command(*words)
     assert code == 0 and words_out.startswith(f"{out}   next: composcope evaluate")
     with Image.open(out) as picture:
@@ -68,20 +43,7 @@ def test_a_sheet_shows_what_was_asked(tmp_path, command):
         for u, v in ((0.65, 0.65), (0.25, 0.5)):
             assert tuple(first[GAP + int(v * 128), GAP + 132 * column + int(u * 128)]) == ASKED
     # The second image is the first of the next seed: a picture is of its seed, not of its batch.
-    command(
-        "sample",
-        run,
-        "--locations",
-        "0.65,0.65 0.25,0.5",
-        "-n",
-        1,
-        "--steps",
-        3,
-        "--seed",
-        1,
-        "--out",
-        out,
-    )
+    command("sample", run, *PLACES, "-n", 1, "--steps", 3, "--seed", 1, "--out", out)
     with Image.open(out) as picture:
         alone = np.asarray(picture)[:, GAP : GAP + 128].astype(int)
     assert np.abs(alone - first[:, GAP + 132 : GAP + 260]).max() <= 1
@@ -91,18 +53,8 @@ def test_a_sheet_shows_what_was_asked(tmp_path, command):
 def test_colors_and_solvers(tmp_path, command):
     run, sheets = untrained(tmp_path / "run", "color"), []
     for solver in ("heun", "euler", "stochastic"):
-        words = (
-            "--colors",
-            "red blue",
-            "-n",
-            2,
-            "--steps",
-            3,
-            "--solver",
-            solver,
-            "--out",
-            tmp_path / "sheet.png",
-        )
+        words = ("--colors", "red blue", "-n", 2, "--steps", 3, "--solver", solver)
+        words = (*words, "--out", tmp_path / "sheet.png")
         assert command("sample", run, *words)[0] == 0
         sheets.append((tmp_path / "sheet.png").read_bytes())
     assert len(set(sheets)) == 3

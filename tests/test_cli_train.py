@@ -15,21 +15,8 @@ def run(monkeypatch, *words):
 
 
 def test_flags_become_the_configuration(monkeypatch, capsys):
-    flags = (
-        "--preset",
-        "smoke",
-        "--labels",
-        "random",
-        "--objects",
-        1,
-        5,
-        "--lr",
-        0.5,
-        "--seed",
-        3,
-        "--plane",
-        "True",
-    )
+    flags = ("--preset", "smoke", "--labels", "random", "--objects", 1, 5, "--lr", 0.5)
+    flags = (*flags, "--seed", 3, "--plane", "True")
     run(monkeypatch, "exp2", "--dry-run", *flags)
     said = json.loads(capsys.readouterr().out)
     assert (said["labels"], said["objects"], said["conditioner"]) == ("random", [1, 5], "grid")

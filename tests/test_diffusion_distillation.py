@@ -15,17 +15,8 @@ from composcope.diffusion.train import Recipe, learning_rate, train
 from composcope.errors import InputError
 
 SHAPE = (3, 4, 4)
-RECIPE = Recipe(
-    images=96,
-    batch=8,
-    lr=1e-2,
-    warmup=0,
-    decay=10**9,
-    log_every=2,
-    checkpoint_every=4,
-    sheet_every=5,
-    average_every=100,
-)
+EVERY = {"log_every": 2, "checkpoint_every": 4, "sheet_every": 5, "average_every": 100}
+RECIPE = Recipe(images=96, batch=8, lr=1e-2, warmup=0, decay=10**9, **EVERY)
 WALKS = Walks(steps=5, reuse=2, memory=12)
 
 
@@ -69,17 +60,8 @@ class Distillation:
         self.lesson = lesson_of(teacher, recipe=recipe)
         make = starts_of(WALKS, recipe, SHAPE, ask)
         loss = Loss(self.model)
-        train(
-            self.model,
-            loss,
-            make,
-            recipe,
-            folder,
-            lambda model: None,
-            lambda name, weights: None,
-            self.draw,
-            lesson=self.lesson,
-        )
+        nothing = (lambda model: None), (lambda name, weights: None)
+        train(self.model, loss, make, recipe, folder, *nothing, self.draw, lesson=self.lesson)
         cond = torch.stack([ask(number) for number in range(3)])
         asked = torch.ones(3, *SHAPE), torch.tensor([0.1, 1.0, 10.0]), cond
         self.away = float((self.model(*asked) - teacher(*asked)).detach().abs().max())

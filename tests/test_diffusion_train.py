@@ -16,17 +16,8 @@ from composcope.diffusion.loss import Loss
 from composcope.diffusion.train import Examples, Recipe, ahead, learning_rate, train, use
 from composcope.errors import InputError
 
-RECIPE = Recipe(
-    images=96,
-    batch=8,
-    lr=1e-2,
-    warmup=16,
-    decay=40,
-    log_every=2,
-    checkpoint_every=4,
-    sheet_every=5,
-    average_every=3,
-)
+EVERY = {"log_every": 2, "checkpoint_every": 4, "sheet_every": 5, "average_every": 3}
+RECIPE = Recipe(images=96, batch=8, lr=1e-2, warmup=16, decay=40, **EVERY)
 
 torch.set_num_threads(1)  # as the laptop preset does
 
@@ -66,16 +57,8 @@ class Run:
             torch.manual_seed(0)
             self.model = Precond(Net(), Uncertainty(), 0.7)
         self.kept, self.drawn, self.stop_at = {}, [], stop_at
-        train(
-            self.model,
-            Loss(self.model),
-            make,
-            recipe,
-            folder,
-            self.renormalize,
-            self.keep,
-            self.draw,
-        )
+        calls = self.renormalize, self.keep, self.draw
+        train(self.model, Loss(self.model), make, recipe, folder, *calls)
 
     def renormalize(self, model):
         with torch.no_grad():

@@ -27,13 +27,8 @@ class Exact:
     def __init__(self, conditioner, change=lambda conditions: conditions, about=None):
         self.conditioner = conditioner
         self.change = change
-        self.about = {
-            "run": "exact",
-            "weights": "0",
-            "trained": 3,
-            "labels": "all",
-            **(about or {}),
-        }
+        own = {"run": "exact", "weights": "0", "trained": 3, "labels": "all"}
+        self.about = own | (about or {})
         self.calls = 0
 
     def __call__(self, x, sigma, cond):

@@ -117,21 +117,14 @@ def test_the_draw_is_fixed_and_cheap():
 
 def known(run: str, locality: float, loss: float, filled: float) -> list[Row]:
     early = {"run": run, "snapshot": "early"}
+    late = {"run": run, "snapshot": "final", "K": 6, "asked": "paper"}
     return [
         row("locality/conditional_locality", locality, **early),
         row("locality/near_share", locality, sigma=10.0, **early),
         row("locality/near_share", -locality, sigma=0.1, **early),
         row("training/loss", loss, **early),
-        row("length/found", filled, run=run, snapshot="final", K=6, asked="paper"),
-        row(
-            "length/found",
-            99.0,
-            run=run,
-            snapshot="final",
-            K=6,
-            asked="paper",
-            intervention="local",
-        ),
+        row("length/found", filled, **late),
+        row("length/found", 99.0, **late, intervention="local"),
     ]
 
 
@@ -159,16 +152,8 @@ def test_predict(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(predict, "IMAGES", 40)
     monkeypatch.setattr(predict, "WIDTHS", (8,))
     monkeypatch.setattr(predict, "RADII", (1,))
-    args = dict(
-        count=2,
-        preset="smoke",
-        num=2,
-        samples=2,
-        levels=2,
-        folders=(),
-        work=tmp_path / "runs",
-        out=tmp_path / "predict.jsonl",
-    )
+    args = dict(count=2, preset="smoke", num=2, samples=2, levels=2, folders=())
+    args |= {"work": tmp_path / "runs", "out": tmp_path / "predict.jsonl"}
     assert predict.main(**args, dry_run=True) == [] and not (tmp_path / "runs").exists()
     assert "2 runs" in capsys.readouterr().out
     predict.main(**args)

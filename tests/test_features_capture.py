@@ -10,15 +10,8 @@ from composcope.nets.unet import UNet
 
 def unet() -> UNet:
     torch.manual_seed(0)
-    net = UNet(
-        8,
-        features=8,
-        model_channels=8,
-        channel_mult=(1, 2),
-        num_blocks=1,
-        attn_resolutions=(),
-        channels_per_head=8,
-    )
+    small = {"model_channels": 8, "channel_mult": (1, 2), "num_blocks": 1}
+    net = UNet(8, features=8, **small, attn_resolutions=(), channels_per_head=8)
     for name, weight in net.named_parameters():
         if name.endswith("gain"):
             nn.init.ones_(weight)

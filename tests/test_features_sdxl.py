@@ -69,13 +69,8 @@ def test_the_whole_way_is_the_pipelines(model, scale):
     steps, x = 4, model.start([11], 4)
     latents = x / float(model.scheduler.init_noise_sigma)
     pipe = model.pipe
-    want = pipe(
-        PROMPT,
-        latents=latents,
-        num_inference_steps=steps,
-        guidance_scale=scale,
-        output_type="latent",
-    ).images
+    how = {"num_inference_steps": steps, "guidance_scale": scale, "output_type": "latent"}
+    want = pipe(PROMPT, latents=latents, **how).images
     sigmas = model.levels(steps)
     *_, last = walk(
         Guided(model, scale), x / sigmas[0], model.encode([PROMPT]), sigmas, solver="euler"

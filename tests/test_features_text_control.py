@@ -64,14 +64,8 @@ def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
         out,
     )
     model = sdxl.load(str(out))
-    assert (
-        sum(
-            w.numel()
-            for part in (model.unet, model.pipe.text_encoder, model.pipe.text_encoder_2)
-            for w in part.parameters()
-        )
-        < 3e6
-    )
+    parts = model.unet, model.pipe.text_encoder, model.pipe.text_encoder_2
+    assert sum(w.numel() for part in parts for w in part.parameters()) < 3e6
     assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 6e6
     x, cond = model.start([0], 3), model.encode(["a red cube on the left"])
     assert model.decode(model(x, torch.ones(1), cond)).shape == (1, 32, 32, 3)

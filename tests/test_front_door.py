@@ -17,19 +17,8 @@ from composcope.results import add_rows, row
 from composcope.runs.config import configure
 from composcope.runs.model import Model
 
-NAMES = [
-    "load",
-    "models",
-    "draw",
-    "evaluate",
-    "audit",
-    "LocalConditions",
-    "rows",
-    "Rules",
-    "sample",
-    "render",
-    "detect",
-]
+NAMES = ["load", "models", "draw", "evaluate", "audit", "LocalConditions", "rows"]
+NAMES += ["Rules", "sample", "render", "detect"]
 
 
 def model_of(experiment):

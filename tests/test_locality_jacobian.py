@@ -88,15 +88,8 @@ def test_a_convolution_of_known_reach_has_exactly_that_square():
 
 def unet() -> UNet:
     torch.manual_seed(0)
-    net = UNet(
-        16,
-        features=4,
-        model_channels=8,
-        channel_mult=(1, 2),
-        num_blocks=1,
-        attn_resolutions=(8,),
-        fold=1,
-    )
+    small = {"model_channels": 8, "channel_mult": (1, 2), "num_blocks": 1}
+    net = UNet(16, features=4, **small, attn_resolutions=(8,), fold=1)
     for name, parameter in net.named_parameters():
         if name.endswith("gain"):
             parameter.data.fill_(0.7)

@@ -122,28 +122,18 @@ def twin(
         for index in range(blocks + 1):
             a, b, t = x, kept.pop(), settings.get("concat_balance", 0.5)
             scale = math.sqrt((a.shape[1] + b.shape[1]) / ((1 - t) ** 2 + t**2))
-            x = torch.cat(
-                [
-                    a * scale * (1 - t) / math.sqrt(a.shape[1]),
-                    b * scale * t / math.sqrt(b.shape[1]),
-                ],
-                1,
-            )
+            of_a, of_b = scale * (1 - t) / math.sqrt(a.shape[1]), scale * t / math.sqrt(b.shape[1])
+            x = torch.cat([a * of_a, b * of_b], 1)
             x = block(f"dec.{res}x{res}_block{index}", x, False, res in attended)
     return conv("out_conv", x, P["out_gain"])
 
 
+BALANCES = dict(label_balance=0.7, concat_balance=0.4, res_balance=0.2, attn_balance=0.6)
 VARIANTS = [
     {},
     # widths that heads do not divide
     {"features": 5, "attn_resolutions": (8, 4), "channels_per_head": 12},
-    {
-        "features": 5,
-        "label_balance": 0.7,
-        "concat_balance": 0.4,
-        "res_balance": 0.2,
-        "attn_balance": 0.6,
-    },
+    {"features": 5, **BALANCES},
     {"clip_act": 0.5, "num_blocks": 1},  # clipping that shows
     # no head fits
     {"channel_mult_noise": 2, "channel_mult_emb": 1, "clip_act": None, "channels_per_head": 64},

@@ -98,19 +98,8 @@ def test_one_from_outside_is_imported_when_it_is_named_and_only_then(tmp_path, m
     )
     assert not (tmp_path / "imported").exists()
 
-    process(
-        "sample",
-        "sizes",
-        "--asked",
-        "large small",
-        "-n",
-        "1",
-        "--steps",
-        "2",
-        "--conditioner",
-        name,
-        cwd=tmp_path,
-    )
+    asked = ("--asked", "large small", "-n", "1", "--steps", "2")
+    process("sample", "sizes", *asked, "--conditioner", name, cwd=tmp_path)
     assert (tmp_path / "imported").exists() and (tmp_path / "sheet.png").exists()
     with pytest.raises(InputError, match="comes from outside"):
         load(tmp_path / "sizes")

@@ -21,14 +21,8 @@ from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED
 from composcope.study.table import LOCAL
 
-MODEL = {
-    "snapshot": "final",
-    "trained": 3,
-    "asked": "paper",
-    "steps": 12,
-    "seed": 0,
-    "images": 1000,
-}
+MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
+MODEL |= {"steps": 12, "seed": 0, "images": 1000}
 ENDS = {"low": 1.0, "high": 9.0, "n": 48}
 
 
@@ -199,13 +193,8 @@ def test_commands_are_commands(rows, monkeypatch):
     assert program == "composcope"
     args = tyro.cli(__import__(f"composcope.cli.{name}", fromlist=["Args"]).Args, args=rest)
     row = rows[0]
-    told = {
-        "run": row.run,
-        "snapshot": row.snapshot,
-        "num": row.n,
-        "steps": row.steps,
-        "contrast": row.contrast,
-    }
+    told = {"run": row.run, "snapshot": row.snapshot, "num": row.n}
+    told |= {"steps": row.steps, "contrast": row.contrast}
     told |= {"tolerance": row.tolerance, "intervention": row.intervention, "states": row.states}
     for coordinate, value in told.items():
         if value is not None and hasattr(args, coordinate) and name != "features":

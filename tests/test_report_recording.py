@@ -33,16 +33,10 @@ def looked(name="exp1", levels=3, side=16):
         gradients[level, 0, 4, level] = 1  # one pixel is looked at, another one at each level
         gradients[level, 1, 9, level] = 1
     images = np.stack([np.full((side, side, 3), 50 * level, np.uint8) for level in range(levels)])
-    return Looked(
-        name,
-        np.geomspace(80, 0.1, levels),
-        images,
-        [(4, 4), (9, 9)],
-        gradients,
-        np.array([[3, 5]] * levels),
-        np.ones((levels, 2, 2)),
-        [(0.25, 0.5), (0.5, 0.5)],
-    )
+    squares, influences = np.array([[3, 5]] * levels), np.ones((levels, 2, 2))
+    pixels, places = [(4, 4), (9, 9)], [(0.25, 0.5), (0.5, 0.5)]
+    sigmas = np.geomspace(80, 0.1, levels)
+    return Looked(name, sigmas, images, pixels, gradients, squares, influences, places)
 
 
 def sprites(fragment):

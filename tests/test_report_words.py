@@ -19,14 +19,8 @@ from composcope.report.words import (
 from composcope.results import Row, where
 from composcope.study.table import LOCAL, PaperValue, Side, v1, v3
 
-MODEL = {
-    "snapshot": "final",
-    "trained": 3,
-    "asked": "paper",
-    "steps": 12,
-    "seed": 0,
-    "images": 1000,
-}
+MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
+MODEL |= {"steps": 12, "seed": 0, "images": 1000}
 
 
 def found(run, value, K=9, half=0.2, **more):
@@ -40,14 +34,8 @@ def k_max(run, value, low, high, **more):
 
 
 def local(run, value):
-    ends = {
-        "low": value - 0.02,
-        "high": value + 0.02,
-        "n": 16,
-        "chance": 0.14,
-        "states": "trajectory",
-        "K": 4,
-    }
+    ends = {"low": value - 0.02, "high": value + 0.02, "n": 16, "chance": 0.14}
+    ends |= {"states": "trajectory", "K": 4}
     more = {name: MODEL[name] for name in ("snapshot", "trained", "asked", "seed", "images")}
     return Row("locality/conditional_locality", value, run=run, **ends, **more)
 

@@ -27,14 +27,8 @@ from composcope.runs.config import EXPERIMENTS, configure
 from composcope.runs.training import reaverage, ship, start
 from composcope.tensors import save_tensors
 
-TINY = {
-    "images": 64,
-    "batch": 8,
-    "checkpoint_every": 2,
-    "log_every": 2,
-    "sheet_every": 100,
-    "average_every": 2,
-}
+TINY = {"images": 64, "batch": 8, "checkpoint_every": 2, "log_every": 2}
+TINY |= {"sheet_every": 100, "average_every": 2}
 BIN = Path(sys.executable).parent
 
 
@@ -291,14 +285,8 @@ def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
     monkeypatch.setattr("composcope.runs.data.MEASURED", 2048)  # as the command has it
     changes = {"images": 320, "batch": 16, "checkpoint_every": 20, "log_every": 20}
     start(configure("exp1", "smoke", changes), tmp_path / "one")
-    torchrun = [
-        BIN / "torchrun",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "--no-python",
-        BIN / "composcope",
-    ]
+    torchrun = [BIN / "torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    torchrun.append(BIN / "composcope")
     flags = ["--images", "320", "--batch", "16"]
     command = [*torchrun, "train", "exp1", "--preset", "smoke", "--out", tmp_path / "two", *flags]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -26,10 +26,7 @@ locations = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12).m
 colors = st.lists(st.sampled_from(list(COLORS)), max_size=12).map(tuple)
 cases = st.one_of(
     st.tuples(st.integers(1, 20).map(LocationGrid), locations),
-    st.tuples(
-        st.sampled_from(["scattered", "packed"]).map(lambda order: LocationList(12, order)),
-        locations,
-    ),
+    st.tuples(st.sampled_from([LocationList(12), LocationList(12, "packed")]), locations),
     st.tuples(st.just(LocationList(shared=True)), locations),
     st.tuples(st.just(ColorCounts()), colors),
 )

@@ -39,15 +39,8 @@ FAIL = {
 def test_every_claim_comes_out_as_reported(command, tmp_path):
     """In a process of its own: its loops of many thousand steps are slow with every call's shapes
     checked."""
-    words = [
-        sys.executable,
-        "-m",
-        "composcope",
-        command,
-        "--json",
-        "--out",
-        str(tmp_path / "rows.jsonl"),
-    ]
+    words = [sys.executable, "-m", "composcope", command, "--json"]
+    words += ["--out", str(tmp_path / "rows.jsonl")]
     printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     rows = [json.loads(line) for line in printed.splitlines()]
     assert len(rows) > 10
@@ -72,36 +65,15 @@ def test_what_holding_means():
     def claim(rule, measured, low=None, high=None):
         return Claim("", "", 1.0, Estimate(measured, low, high), 0.1, rule).holds
 
-    assert (
-        claim("=", 1.05)
-        and not claim("=", 1.2)
-        and claim("=", 1.2, 1.05, 1.3)
-        and not claim("=", 0.5, 0.4, 0.8)
-    )
-    assert (
-        claim("<=", 1.05)
-        and not claim("<=", 1.2, 0.5, 2.0)
-        and claim(">=", 0.95)
-        and not claim(">=", 0.8)
-    )
+    assert claim("=", 1.05) and claim("=", 1.2, 1.05, 1.3)
+    assert not claim("=", 1.2) and not claim("=", 0.5, 0.4, 0.8)
+    assert claim("<=", 1.05) and not claim("<=", 1.2, 0.5, 2.0)
+    assert claim(">=", 0.95) and not claim(">=", 0.8)
 
 
 def test_a_claim_is_a_row():
-    row = Claim("lemma9", "Lemma 9: nothing", 0.5, Estimate(0.7, 0.6, 0.8, 40), 0.05, ">=").row(
-        "theory", seed=3
-    )
-    assert (row.what, row.claim, row.predicted, row.rule, row.holds) == (
-        "theory/lemma9",
-        "Lemma 9: nothing",
-        0.5,
-        ">=",
-        True,
-    )
-    assert (row.value, row.low, row.high, row.n, row.tolerance, row.seed) == (
-        0.7,
-        0.6,
-        0.8,
-        40,
-        0.05,
-        3,
-    )
+    says, measured = "Lemma 9: nothing", Estimate(0.7, 0.6, 0.8, 40)
+    row = Claim("lemma9", says, 0.5, measured, 0.05, ">=").row("theory", seed=3)
+    assert (row.what, row.claim, row.seed) == ("theory/lemma9", says, 3)
+    assert (row.predicted, row.tolerance, row.rule, row.holds) == (0.5, 0.05, ">=", True)
+    assert (row.value, row.low, row.high, row.n) == (0.7, 0.6, 0.8, 40)

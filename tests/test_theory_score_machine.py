@@ -98,12 +98,13 @@ def test_chunks_do_not_change_the_answer(monkeypatch):
 
 
 def asked_for(counts=(0, 1, 2, 3, 5, 8, 12, 16)) -> torch.Tensor:
-    order = (
-        torch.rand(len(counts), GRID**2, generator=torch.Generator().manual_seed(9))
-        .argsort(1)
-        .argsort(1)
-    )
+    numbers = torch.rand(len(counts), GRID**2, generator=torch.Generator().manual_seed(9))
+    order = numbers.argsort(1).argsort(1)
     return (order < torch.tensor(counts)[:, None]).double()
+
+
+def drawn_by(machine, asked):
+    return sample(machine, range(len(asked)), (3, SIDE, SIDE), asked, noise_levels(10))
 
 
 @pytest.mark.parametrize("radius", [0, 1])
@@ -112,26 +113,14 @@ def test_local_and_conditional_composes_beyond_its_training_counts(radius):
     must be exact."""
     images, cond = training()
     asked = asked_for().repeat(3, 1)
-    drawn = sample(
-        score_machine(images, cond, GRID, radius),
-        range(len(asked)),
-        (3, SIDE, SIDE),
-        asked,
-        noise_levels(10),
-    )
+    drawn = drawn_by(score_machine(images, cond, GRID, radius), asked)
     torch.testing.assert_close(drawn.abs(), blobs(asked).abs().float(), atol=0.02, rtol=0)
 
 
 def test_global_memorises():
     images, cond = training()
     asked = asked_for()
-    drawn = sample(
-        score_machine(images, cond, GRID, None),
-        range(len(asked)),
-        (3, SIDE, SIDE),
-        asked,
-        noise_levels(10),
-    )
+    drawn = drawn_by(score_machine(images, cond, GRID, None), asked)
     nearest = torch.cdist(drawn.flatten(1).double(), images.flatten(1)).min(1).values
     assert nearest.max() < 0.02
     counts = (drawn[:, 0, ::2, ::2].abs() > 0.5).sum((1, 2))
@@ -141,13 +130,7 @@ def test_global_memorises():
 def test_local_without_conditions_composes_but_not_what_was_asked():
     images, _ = training()
     asked = asked_for()
-    drawn = sample(
-        score_machine(images, None, GRID, 0),
-        range(len(asked)),
-        (3, SIDE, SIDE),
-        asked,
-        noise_levels(10),
-    )
+    drawn = drawn_by(score_machine(images, None, GRID, 0), asked)
     placed = drawn[:, 0, ::2, ::2].abs().flatten(1) > 0.5
     assert (placed != asked.bool()).any(1).float().mean() > 0.7
     at = to_cells(drawn.double(), GRID)

@@ -200,8 +200,8 @@ def draw(
     if model.conditioner is not None:
         pairs = zip(condition_sets, seeds, strict=True)
         cond = torch.cat([model.conditioner([conditions], seed) for conditions, seed in pairs])
-    how = {"solver": solver, "batch": batch, "what": what, "device": device}
-    return model.decode(sample(model, seeds, model.shape, cond, noise_levels(steps), **how))
+    how = solver, None, batch, what, device
+    return model.decode(sample(model, seeds, model.shape, cond, noise_levels(steps), *how))
 
 
 def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:

@@ -83,14 +83,14 @@ def text_features(
 
     # Cosines of hidden states and of attention maps.
     categories = [concept.category for concept in asked.concepts]
-    groups = {"groups": seeds, "num": seeds, "categories": categories}
+    groups: dict[str, Any] = {"groups": seeds, "num": seeds, "categories": categories}
     states, maps = {**about, "maps": "hidden"}, {**about, "maps": "attention"}
     whole = {name: (name, "") for name in texts if name != NOTHING}
     tokens = token_entries(asked)
     hidden = ConceptMeans(means, whole, **groups, about=states)
     attention = ConceptMeans(means, tokens, **groups, background="attn//", about=maps)
     rows = []
-    both = (hidden, blocks, ["latent", "pixel"]), (attention, attentions, [])
+    both = (hidden, blocks, ("latent", "pixel")), (attention, attentions, ())
     for concepts, layers, spaces in both:
         some, matrices = concepts.over_layers(layers, list(schedule.steps), sdxl.part_of, spaces)
         mid = [layer for layer in layers if sdxl.part_of(layer) == "mid"]

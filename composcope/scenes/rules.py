@@ -113,20 +113,19 @@ def draw(
     failed, why = fill(*first, *given, counts, rows, looks, rig)
     if why != FITS:
         raise InputError(impossible(why, start + failed, int(counts[failed]), rules, places))
-    return [
-        Scene(
-            tuple(map(named, looks[i, :n].tolist(), rows[i, :n, 2:4].tolist())),
-            *map(tuple, rig[i].tolist()),
-            view=rules.view,
-        )
-        for i, n in enumerate(counts)
-    ]
+
+    def scene(i: int) -> Scene:
+        objects = map(named, looks[i, : counts[i]].tolist(), rows[i, :, 2:4].tolist())
+        camera, key, fill, back = (tuple(position) for position in rig[i].tolist())
+        return Scene(tuple(objects), camera, key, fill, back, rules.view)
+
+    return [scene(i) for i in range(count)]
 
 
 def named(look: list[float], at: list[float]) -> Object:
     shape, size, material, color = (int(index) for index in look[:4])
     kind = SHAPES[shape], tuple(SIZES)[size], MATERIALS[material], tuple(COLORS)[color]
-    return Object(*kind, *at, look[4])
+    return Object(*kind, x=at[0], y=at[1], rotation=look[4])
 
 
 def impossible(why: int, index: int, count: int, rules: Rules, places: Places | None) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -117,12 +118,12 @@ def circles(
     data = Circles(contrast, seed=seed)
     out = keep / "accuracy.jsonl"
     torch.manual_seed(seed)
-    shape = {"channel_mult": (1, 2), "num_blocks": 1, "attn_resolutions": (), "fold": 2}
-    net = UNet(data.side, features=4, model_channels=32, **shape)
+    small: dict[str, Any] = {"model_channels": 32, "channel_mult": (1, 2), "num_blocks": 1}
+    net = UNet(data.side, features=4, **small, attn_resolutions=(), fold=2)
     model = Precond(net, UncertaintyHead(), sigma_data=data.examples(0, 96).x0.std().item())
     steps = -(-images // BATCH)
-    every = {"sheet_every": max(1, steps // MOMENTS), "average_every": steps + 1}
-    recipe = Recipe(images, BATCH, seed=seed, **every)
+    every = max(1, steps // MOMENTS)
+    recipe = Recipe(images, BATCH, sheet_every=every, average_every=steps + 1, seed=seed)
 
     def draw(step: int, weights: Weights) -> None:
         def denoiser(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:

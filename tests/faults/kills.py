@@ -31,14 +31,8 @@ from composcope.runs.training import start
 from composcope.scenes import Rules
 from composcope.scenes.export import Job, export
 
-TINY = {
-    "images": 64,
-    "batch": 8,
-    "checkpoint_every": 2,
-    "log_every": 2,
-    "sheet_every": 100,
-    "average_every": 2,
-}
+TINY = {"images": 64, "batch": 8, "checkpoint_every": 2, "log_every": 2}
+TINY |= {"sheet_every": 100, "average_every": 2}
 
 
 @dataclass
