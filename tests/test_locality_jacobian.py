@@ -8,14 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from composcope.errors import InputError
-from composcope.locality.jacobian import (
-    chunks,
-    jacobian,
-    pixel_cotangents,
-    pixel_gradient,
-    pixel_gradients,
-    pixel_reach,
-)
+from composcope.locality.jacobian import chunks, pixel_cotangents, pixel_gradient, pixel_gradients
 from composcope.locality.profile import centred_square
 from composcope.nets.unet import UNet
 
@@ -54,21 +47,16 @@ class GaussianMixture:
 
 @pytest.mark.parametrize("components", [1, 3])
 @pytest.mark.parametrize("sigma", [0.1, 2.0])
-def test_the_jacobian_of_an_exact_denoiser_is_the_posterior_covariance_over_sigma_squared(
+def test_gradients_of_an_exact_denoiser_are_its_posterior_covariance_over_sigma_squared(
     components, sigma
 ):
     exact, x = GaussianMixture(components), torch.randn(2, *SHAPE, dtype=torch.float64)
     expected = exact.covariance(x, sigma) / sigma**2
-    assert torch.allclose(jacobian(exact, x, sigma, None), expected, atol=1e-6, rtol=0)
-
     blocks = expected.view(2, *SHAPE, *SHAPE)
     gradient = pixel_gradient(exact, x, sigma, None, pixels=[(1, 2), (0, 0)])
-    reach = pixel_reach(exact, x, sigma, None, pixels=[(1, 2), (0, 0)])
     for index, (row, column) in enumerate([(1, 2), (0, 0)]):
         seen = sum(blocks[:, c, row, column, c].abs() for c in range(2)).mean(0)
-        touched = sum(blocks[:, c, :, :, c, row, column].abs() for c in range(2)).mean(0)
         assert torch.allclose(gradient[index], seen, atol=1e-6)
-        assert torch.allclose(reach[index], touched, atol=1e-6)
 
 
 def test_a_convolution_of_known_reach_has_exactly_that_square():

@@ -107,11 +107,6 @@ class SDXL:
         """cond of each prompt, by both text encoders, for a whole image of the model's size."""
         return self.conditioner.encode(prompts)
 
-    @property
-    def nothing(self) -> Float[Tensor, "1 features"]:
-        """What guidance steers away from."""
-        return self.conditioner.encode.nothing
-
     @cached_property
     def scheduler(self) -> Any:
         """Euler's scheduler over the pipeline's own noise, which is the one the paper runs."""

@@ -39,7 +39,6 @@ def prompt_locality(
     seed: int = 0,
     keep: Path | None = None,
     run: str | None = None,
-    memory: int = 2**28,
 ) -> Audit:
     """Gradients (equation 9) at `places` and influences (equation 10) of every word of one prompt,
     over `seeds` images.
@@ -69,7 +68,7 @@ def prompt_locality(
             way = walk(Guided(model, guidance), start, cond, sigmas.to(start), solver="euler")
             return torch.stack([step.x for step in way if step.index in times])
 
-        asking = pixels, words, [words.all], 0, memory
+        asking = pixels, words, [words.all], 0, 2**28
         what = f"image {one - seed + 1} of {seeds}"
         at = [float(sigmas[step]) for step in times]
         found.append(all_levels(model, at, noisy, *asking, folder, origin, chosen, what))

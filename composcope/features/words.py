@@ -94,12 +94,12 @@ def thirds(prompt: str) -> dict[Word, int]:
     return found
 
 
-def dominant(influence: Float[Tensor, " conditions"], factor: float = 2.0) -> list[int]:
+def dominant(influence: Float[Tensor, " conditions"]) -> list[int]:
     """The fewest strongest conditions of which the weakest has >= 2x the influence of the next;
     often none."""
     ranked = influence.argsort(descending=True)
     for count in range(1, len(ranked)):
         weakest, following = influence[ranked[count - 1]], influence[ranked[count]]
-        if weakest >= factor * following and weakest > 0:
+        if weakest >= 2 * following and weakest > 0:
             return ranked[:count].tolist()
     return []

@@ -4,10 +4,10 @@ from composcope.diffusion.denoiser import Counted
 from composcope.locality.audit import Audit, audit
 from composcope.locality.influence import influence, noised, trajectory
 from composcope.locality.intervention import ComposedScores, LocalConditions, LocalPixels, intervene
-from composcope.locality.jacobian import jacobian, pixel_gradient, pixel_reach
+from composcope.locality.jacobian import pixel_gradient
 from composcope.locality.measure import locality
 from composcope.locality.neighbourhoods import INTERVENTIONS, Nearest, Strongest, Within
 
 __all__ = ["INTERVENTIONS", "Audit", "ComposedScores", "Counted", "LocalConditions", "LocalPixels"]
-__all__ += ["Nearest", "Strongest", "Within", "audit", "influence", "intervene", "jacobian"]
-__all__ += ["locality", "noised", "pixel_gradient", "pixel_reach", "trajectory"]
+__all__ += ["Nearest", "Strongest", "Within", "audit", "influence", "intervene"]
+__all__ += ["locality", "noised", "pixel_gradient", "trajectory"]

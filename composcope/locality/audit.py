@@ -77,7 +77,7 @@ class Audit:
     condition_sets: Sequence[ConditionSet]
     places: Places | None = None
     radius: float = RADIUS
-    fraction: float = 0.9
+
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -138,7 +138,7 @@ class Audit:
         n = len(level.gradients)
         for maps, pixel in zip(level.gradients.swapaxes(0, 1), self.pixels, strict=False):
             means = resampled(maps.astype(float))
-            sides = centred_square(means, pixel, self.fraction).astype(float)
+            sides = centred_square(means, pixel).astype(float)
             sides[~means.any((1, 2))] = np.nan  # what looks at nothing is not local
             where = {"sigma": level.sigma, "pixel": pixel}
             yield self.row("square", estimate(sides, n), **where)

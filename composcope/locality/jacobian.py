@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.func import jvp, vjp, vmap
+from torch.func import vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, X
@@ -46,29 +46,6 @@ def pixel_gradients(
     # The same c above and below, as printed.
     same = rows.unflatten(1, (count, channels)).diagonal(dim1=2, dim2=3)
     return same.abs().sum(-1)
-
-
-def jacobian(
-    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, memory: int = 2**28
-) -> Float[Tensor, "batch outputs inputs"]:
-    """The whole d x0 / d x of each image, flattened (channel, row, column); for small images."""
-    return pullback_rows(denoiser, x, sigma, cond, basis(x), memory).flatten(2)
-
-
-def pixel_reach(
-    denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel]
-) -> Float[Tensor, "pixel height width"]:
-    """The transpose of equation 9, in forward mode: which output pixels does this input pixel
-    touch, and how much?"""
-    at = levels(sigma, x)
-
-    def column(tangent: Tensor) -> Tensor:
-        return jvp(lambda z: denoiser(z, at, cond), (x,), (tangent.expand_as(x),))[1]
-
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-        columns = torch.stack([column(tangent) for tangent in pixel_cotangents(pixels, x)])
-    same = columns.unflatten(0, (len(pixels), x.shape[1])).diagonal(dim1=1, dim2=3)
-    return same.abs().sum(-1).mean(1)
 
 
 def pullback_rows(
@@ -148,7 +125,3 @@ def pixel_cotangents(pixels: Sequence[Pixel], x: X) -> Float[Tensor, "row channe
             raise InputError(f"the pixel (y={row}, x={column}) is outside {image}")
         rows[index, range(channels), range(channels), row, column] = 1
     return rows.flatten(0, 1)
-
-
-def basis(x: X) -> Float[Tensor, "row channel h w"]:
-    return torch.eye(x[0].numel(), dtype=x.dtype, device=x.device).unflatten(1, x.shape[1:])

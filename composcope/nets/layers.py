@@ -70,9 +70,9 @@ class MPFourier(nn.Module):
     freqs: Tensor
     phases: Tensor
 
-    def __init__(self, channels: int, bandwidth: float = 1.0):
+    def __init__(self, channels: int):
         super().__init__()
-        self.register_buffer("freqs", 2 * math.pi * bandwidth * torch.randn(channels))
+        self.register_buffer("freqs", 2 * math.pi * torch.randn(channels))
         self.register_buffer("phases", 2 * math.pi * torch.rand(channels))
 
     def forward(self, x: Float[Tensor, " batch"]) -> Float[Tensor, "batch channels"]:

@@ -36,9 +36,7 @@ EPSILON = 0.2  # differences along a direction up to this are no relation
 TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS}
 
 
-def to_struct(
-    scene: Scene, index: int, size: tuple[int, int], split: str = "new"
-) -> dict[str, Any]:
+def to_struct(scene: Scene, index: int, size: tuple[int, int]) -> dict[str, Any]:
     """A scene as the official JSON has it; pixel_coords are of an image of its view, of this
     (width, height)."""
     right, _, ahead = camera_axes(scene.camera)
@@ -47,9 +45,9 @@ def to_struct(
     coords = np.array([(o.x, o.y, o.radius) for o in scene.objects]).reshape(-1, 3)
     vertical = {"above": [0.0, 0.0, 1.0], "below": [0.0, 0.0, -1.0]}
     return {
-        "split": split,
+        "split": "new",
         "image_index": index,
-        "image_filename": image_filename(index, split),
+        "image_filename": image_filename(index),
         "objects": [object_struct(scene, o, size) for o in scene.objects],
         "relationships": {name: related(coords, along) for name, along in directions.items()},
         "directions": {name: along.tolist() for name, along in directions.items()} | vertical,
@@ -59,8 +57,8 @@ def to_struct(
     }
 
 
-def image_filename(index: int, split: str = "new") -> str:
-    return f"CLEVR_{split}_{index:06d}.png"
+def image_filename(index: int) -> str:
+    return f"CLEVR_new_{index:06d}.png"
 
 
 def object_struct(scene: Scene, o: Object, size: tuple[int, int]) -> dict[str, Any]:

@@ -181,10 +181,9 @@ def objects(side: int, width: float = 0.1) -> Composition:
     return Composition(gaussian([0.0] * (4 * side**2), width), blocks, (shown,) * len(blocks))
 
 
-def random_composition(
-    seed: int, factorised: bool = True, pixels: int = 7, count: int = 3
-) -> Composition:
-    """Random blocks, mixtures and background; `factorised` is what Lemma 1 silently uses."""
+def random_composition(seed: int, factorised: bool = True, count: int = 3) -> Composition:
+    """Random blocks of seven pixels, mixtures and background; Lemma 1 silently uses `factorised`."""
+    pixels = 7
     generator = torch.Generator().manual_seed(seed)
     free = torch.randint(-1, count, (pixels - count,), generator=generator)  # -1: background
     order = torch.randperm(pixels, generator=generator)

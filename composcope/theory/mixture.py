@@ -133,16 +133,14 @@ def independent(parts: Sequence[tuple[Pixels, Mixture]]) -> Mixture:
     return whole
 
 
-def kl(
-    p: Mixture, q: Mixture, sigma: float = 0.0, count: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
+def kl(p: Mixture, q: Mixture, sigma: float = 0.0, count: int = 10_000) -> tuple[float, float]:
     """KL(p^sigma || q^sigma) by Monte Carlo, and its standard error.
 
     With r = q/p the mean of r - 1 is 0, so r - 1 - log r has the mean of -log r, with far less
     variance when p ~ q and far more when q is much wider: the one with the smaller error is taken.
     Where q lies so far off that its mass is not among the samples, their r - 1 does not average to
     0 and is left out."""
-    x = p.sample(count, seed, sigma)
+    x = p.sample(count, 0, sigma)
     log_r = q.log_density(x, sigma) - p.log_density(x, sigma)
     control = log_r.expm1()
     seen = control.mean().abs() <= 4 * control.std() / math.sqrt(count)
