@@ -2,13 +2,12 @@
 is refused leaves nothing behind."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 import torch
+from same_process import composcope
 
-from composcope.cli import main
 from composcope.diffusion.sample import draw
 from composcope.runs import load
 from composcope.runs.config import Config, configure
@@ -28,15 +27,10 @@ def run(tmp_path_factory):
     return folder
 
 
-def command(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["composcope", "distill", *map(str, words)])
-    main()
-
-
-def test_a_student_is_a_run(run, tmp_path, monkeypatch, capsys):
+def test_a_student_is_a_run(run, tmp_path, capsys):
     folder = tmp_path / "student"
     flags = ("--images", 48, "--batch", 8, "--steps", 4, "--out", folder)
-    command(monkeypatch, run, *flags)
+    composcope("distill", run, *flags)
     assert f"next: composcope evaluate {folder}" in capsys.readouterr().out
     config, model = Config.load(folder / "config.json"), load(run)
     assert (config.teacher.run, config.teacher.weights) == ("exp2", model.fingerprint)
@@ -54,22 +48,22 @@ def test_a_student_is_a_run(run, tmp_path, monkeypatch, capsys):
 
     # Once more does nothing; other settings are refused.
     before = (folder / "model.safetensors").read_bytes()
-    command(monkeypatch, run, *flags)
+    composcope("distill", run, *flags)
     assert (folder / "model.safetensors").read_bytes() == before
     with pytest.raises(SystemExit):
-        command(monkeypatch, run, *flags, "--reuse", 4)
+        composcope("distill", run, *flags, "--reuse", 4)
     assert "walks" in capsys.readouterr().err
 
 
-def test_minutes_become_states(run, monkeypatch, capsys):
+def test_minutes_become_states(run, capsys):
     counts = []
     for minutes in (1, 2):
-        command(monkeypatch, run, "--minutes", minutes, "--dry-run")
+        composcope("distill", run, "--minutes", minutes, "--dry-run")
         counts.append(json.loads(capsys.readouterr().out)["recipe"]["images"])
     assert counts[1] == pytest.approx(2 * counts[0], abs=1) and counts[0] > 100
 
 
-def test_what_is_wrong_is_said_in_one_sentence(run, tmp_path, monkeypatch, capsys):
+def test_what_is_wrong_is_said_in_one_sentence(run, tmp_path, capsys):
     start(configure("color", "smoke", TINY | {"images": 8}), tmp_path / "color")
     capsys.readouterr()
     for words, sentence in (
@@ -81,16 +75,16 @@ def test_what_is_wrong_is_said_in_one_sentence(run, tmp_path, monkeypatch, capsy
         ((run, "--steps", 0), "steps = 0"),
     ):
         with pytest.raises(SystemExit) as stop:
-            command(monkeypatch, *words, "--out", tmp_path / "new")
+            composcope("distill", *words, "--out", tmp_path / "new")
         error = capsys.readouterr().err
         assert stop.value.code == 2 and sentence in error and error.count("\n") == 1, (words, error)
         assert not (tmp_path / "new").exists()
 
 
-def test_colours_are_distilled_by_their_own_influence(tmp_path, monkeypatch):
+def test_colours_are_distilled_by_their_own_influence(tmp_path):
     start(configure("color", "smoke", TINY | {"images": 8}), tmp_path / "color")
     out = tmp_path / "new"
-    command(monkeypatch, tmp_path / "color", "--intervention", "own", "--images", 16, "--out", out)
+    composcope("distill", tmp_path / "color", "--intervention", "own", "--images", 16, "--out", out)
     assert Config.load(out / "config.json").teacher.radius is None
     assert load(out).conditioner.noun == "colour"
 

@@ -6,6 +6,7 @@ import io
 import sys
 
 import pytest
+from same_process import composcope
 
 from composcope import cli
 from composcope.cli.rows import Args, main
@@ -60,22 +61,19 @@ def test_what_is_no_coordinate_is_named(folder, word):
 def test_the_shell_completes_commands_and_their_options(monkeypatch, capsys):
     some = {name: cli.COMMANDS[name] for name in ("rows", "models", "scenes", "train")}
     monkeypatch.setattr(cli, "COMMANDS", some)
-    monkeypatch.setattr(sys, "argv", ["composcope", cli.COMPLETION, "bash"])
     with pytest.raises(SystemExit) as stop:
-        cli.main()
+        composcope(cli.COMPLETION, "bash")
     script = capsys.readouterr().out
     assert not stop.value.code
     assert all(word in script for word in ("rows", "models", "--where", "--optimizer", "--view"))
-    monkeypatch.setattr(sys, "argv", ["composcope", cli.COMPLETION, "fish"])
     with pytest.raises(SystemExit) as stop:
-        cli.main()
+        composcope(cli.COMPLETION, "fish")
     assert stop.value.code == 2 and "bash, zsh or tcsh" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
-def test_help_tells_what_to_write_not_types(monkeypatch, capsys, command):
-    monkeypatch.setattr(sys, "argv", ["composcope", command, "--help"])
+def test_help_tells_what_to_write_not_types(capsys, command):
     with pytest.raises(SystemExit) as stop:
-        cli.main()
+        composcope(command, "--help")
     text = capsys.readouterr().out
     assert stop.value.code == 0 and "usage" in text and "{None}" not in text

@@ -1,28 +1,25 @@
 """`composcope sample` and the sheets it draws: dots where they were asked for, one clear sentence
 for what is wrong."""
 
-import sys
-
 import numpy as np
 import pytest
 from PIL import Image
+from same_process import composcope
 from untrained import untrained
 
-from composcope.cli import main
 from composcope.report.sheets import ASKED, FOUND, GAP, sheet
 
 PLACES = ("--locations", "0.65,0.65 0.25,0.5")
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
+def command(capsys):
     """Run the command line; (exit code, standard output, standard error)."""
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["composcope", *map(str, words)])
         code = 0
         try:
-            main()
+            composcope(*words)
         except SystemExit as stop:
             code = stop.code
         said = capsys.readouterr()

@@ -5,19 +5,14 @@ import json
 
 import pytest
 from PIL import Image
+from same_process import composcope
 
-from composcope import cli
 from composcope.results import only, read_rows
 
 
-def run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["composcope", *map(str, words)])
-    cli.main()
-
-
-def test_rows_curves_and_figures(monkeypatch, capsys, tmp_path):
+def test_rows_curves_and_figures(capsys, tmp_path):
     out = tmp_path / "deep" / "rows.jsonl"
-    run(monkeypatch, "theory", "--only", "machines", "--out", out, "--json")
+    composcope("theory", "--only", "machines", "--out", out, "--json")
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     rows = read_rows(out)
     assert [row["what"] for row in printed] == [row.what for row in rows]
@@ -28,11 +23,11 @@ def test_rows_curves_and_figures(monkeypatch, capsys, tmp_path):
     assert (out.with_suffix("") / "machines.npz").exists()
 
 
-def test_the_table_and_a_second_run(monkeypatch, capsys, tmp_path):
+def test_the_table_and_a_second_composcope(capsys, tmp_path):
     out = tmp_path / "rows.jsonl"
-    run(monkeypatch, "theory", "--only", "feature_space", "--out", out)
+    composcope("theory", "--only", "feature_space", "--out", out)
     rows = read_rows(out)
-    run(monkeypatch, "theory", "--only", "feature_space", "--out", out)
+    composcope("theory", "--only", "feature_space", "--out", out)
     lines = [line for line in capsys.readouterr().out.splitlines() if "claim2/decreasing" in line]
     assert len(lines) == 2 and all("no" in line for line in lines)
     again = [(row.what, row.value, row.holds) for row in read_rows(out)]
@@ -40,16 +35,16 @@ def test_the_table_and_a_second_run(monkeypatch, capsys, tmp_path):
     assert again == [(row.what, row.value, row.holds) for row in rows]
 
 
-def test_an_unknown_toy_is_named(monkeypatch, capsys, tmp_path):
+def test_an_unknown_toy_is_named(capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
-        run(monkeypatch, "theory", "--only", "lemma_9", "--out", tmp_path / "rows.jsonl")
+        composcope("theory", "--only", "lemma_9", "--out", tmp_path / "rows.jsonl")
     assert stop.value.code == 2
     assert "lemma_9" in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("words", [("theory",), ("sim", "--circles")])
-def test_a_folder_for_the_rows_is_refused_before_the_work(monkeypatch, capsys, tmp_path, words):
+def test_a_folder_for_the_rows_is_refused_before_the_work(capsys, tmp_path, words):
     with pytest.raises(SystemExit) as stop:
-        run(monkeypatch, *words, "--out", tmp_path)
+        composcope(*words, "--out", tmp_path)
     assert stop.value.code == 2
     assert "rows go into a file" in capsys.readouterr().err and not list(tmp_path.iterdir())

@@ -1,23 +1,17 @@
 """`composcope train`: what the flags become, and one clear sentence for what is wrong."""
 
 import json
-import sys
 
 import pytest
+from same_process import composcope
 
-from composcope.cli import main
 from composcope.runs.config import configure
 
 
-def run(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["composcope", "train", *map(str, words)])
-    main()
-
-
-def test_flags_become_the_configuration(monkeypatch, capsys):
+def test_flags_become_the_configuration(capsys):
     flags = ("--preset", "smoke", "--labels", "random", "--objects", 1, 5, "--lr", 0.5)
     flags = (*flags, "--seed", 3, "--plane", "True")
-    run(monkeypatch, "exp2", "--dry-run", *flags)
+    composcope("train", "exp2", "--dry-run", *flags)
     said = json.loads(capsys.readouterr().out)
     assert (said["labels"], said["objects"], said["conditioner"]) == ("random", [1, 5], "grid")
     assert (said["recipe"]["lr"], said["recipe"]["seed"], said["architecture"]["plane"]) == (
@@ -27,7 +21,7 @@ def test_flags_become_the_configuration(monkeypatch, capsys):
     )
 
 
-def test_what_is_wrong_is_said_in_one_sentence(monkeypatch, capsys, tmp_path):
+def test_what_is_wrong_is_said_in_one_sentence(capsys, tmp_path):
     for words, sentence in (
         (("exp7",), "there is no experiment 'exp7'; the experiments are exp1"),
         (("exp1", "--preset", "huge"), "there is no preset 'huge'"),
@@ -37,16 +31,16 @@ def test_what_is_wrong_is_said_in_one_sentence(monkeypatch, capsys, tmp_path):
         (("images", "--preset", "smoke", "--data", tmp_path / "none.npz"), "none.npz"),
     ):
         with pytest.raises(SystemExit) as stop:
-            run(monkeypatch, *words, "--out", tmp_path / "run")
+            composcope("train", *words, "--out", tmp_path / "run")
         error = capsys.readouterr().err
         assert stop.value.code == 2 and sentence in error and error.count("\n") == 1, (words, error)
         assert not (tmp_path / "run" / "config.json").exists()
 
 
-def test_help_shows_the_settings_of_the_experiment_and_no_none(monkeypatch, capsys):
+def test_help_shows_the_settings_of_the_experiment_and_no_none(capsys):
     for words, shown in (((), "default: global"), (("exp2l",), "default: local")):
         with pytest.raises(SystemExit) as stop:
-            run(monkeypatch, *words, "--help")
+            composcope("train", *words, "--help")
         text = capsys.readouterr().out
         assert stop.value.code == 0 and shown in text and "{None}" not in text
         assert all(
@@ -54,14 +48,14 @@ def test_help_shows_the_settings_of_the_experiment_and_no_none(monkeypatch, caps
         )
 
 
-def test_another_net_brings_its_own_architecture(monkeypatch, capsys):
-    run(monkeypatch, "exp2l", "--dry-run", "--net", "global", "--width", 32)
+def test_another_net_brings_its_own_architecture(capsys):
+    composcope("train", "exp2l", "--dry-run", "--net", "global", "--width", 32)
     assert json.loads(capsys.readouterr().out) == json.loads(
         configure("exp2", changes={"width": 32}).json()
     )
 
 
-def test_help_opens_with_a_line_to_paste(monkeypatch, capsys):
+def test_help_opens_with_a_line_to_paste(capsys):
     with pytest.raises(SystemExit):
-        run(monkeypatch, "--help")
+        composcope("train", "--help")
     assert "composcope train exp1 --preset laptop --out runs/exp1" in capsys.readouterr().out

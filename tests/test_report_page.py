@@ -2,13 +2,13 @@
 
 import re
 import shlex
-import sys
 from html.parser import HTMLParser
 from math import erf, sqrt
 
 import numpy as np
 import pytest
 import tyro
+from same_process import composcope
 
 from composcope.errors import InputError
 from composcope.report.commands import command
@@ -202,20 +202,14 @@ def test_commands_are_commands(rows, monkeypatch):
 
 
 def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
-    from composcope.cli import main
-
     add_rows(tmp_path / "results" / "evaluate.jsonl", rows_of("mine", 8.0))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("composcope.cli.report.SHIPPED", tmp_path / "none")
-    monkeypatch.setattr(sys, "argv", ["composcope", "report"])
-    main()
+    composcope("report")
     assert "11 rows -> report/index.html" in capsys.readouterr().out
     assert "mine" in (tmp_path / "report" / "index.html").read_text()
-    monkeypatch.setattr(
-        sys, "argv", ["composcope", "report", "--compare", "mine", "other", "--out", "two"]
-    )
     with pytest.raises(SystemExit) as end:
-        main()
+        composcope("report", "--compare", "mine", "other", "--out", "two")
     assert end.value.code == 2 and "--compare other" in capsys.readouterr().err
     assert not (tmp_path / "two").exists()
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from same_process import composcope
 
 from composcope.errors import InputError
 from composcope.study.plan import plan, training
@@ -54,14 +55,7 @@ def test_unknown_names_are_told(call, word):
         plan(*call)
 
 
-def test_dry_run_prints_the_plan(capsys, tmp_path, monkeypatch):
-    from composcope.cli import main
-
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        ["composcope", "reproduce", "--dry-run", "--only", "exp1", "--out", str(tmp_path)],
-    )
-    main()
+def test_dry_run_prints_the_plan(capsys, tmp_path):
+    composcope("reproduce", "--dry-run", "--only", "exp1", "--out", tmp_path)
     assert "train exp1" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
