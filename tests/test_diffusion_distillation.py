@@ -11,7 +11,8 @@ from composcope.diffusion import checkpoint
 from composcope.diffusion.denoiser import Precond
 from composcope.diffusion.distillation import Following, Walks, starts_of
 from composcope.diffusion.loss import Loss, generator
-from composcope.diffusion.train import Recipe, learning_rate, train
+from composcope.diffusion.recipe import Recipe, learning_rate
+from composcope.diffusion.train import train
 from composcope.errors import InputError
 
 SHAPE = (3, 4, 4)

@@ -7,9 +7,10 @@ import torch
 from torch import nn
 
 from composcope.diffusion.denoiser import Precond
+from composcope.diffusion.lesson import Denoising, Examples
 from composcope.diffusion.loss import Loss, generator
 from composcope.diffusion.penalty import FLOOR, SHARE, Penalty, far_share
-from composcope.diffusion.train import Denoising, Examples, Recipe
+from composcope.diffusion.recipe import Recipe
 from composcope.errors import InputError
 from composcope.runs.config import configure
 from composcope.runs.training import start

@@ -12,8 +12,10 @@ from torch import nn
 
 from composcope.diffusion import checkpoint
 from composcope.diffusion.denoiser import Precond
+from composcope.diffusion.lesson import Examples
 from composcope.diffusion.loss import Loss
-from composcope.diffusion.train import Examples, Recipe, ahead, learning_rate, train, use
+from composcope.diffusion.recipe import Recipe, learning_rate
+from composcope.diffusion.train import ahead, train, use
 from composcope.errors import InputError
 
 EVERY = {"log_every": 2, "checkpoint_every": 4, "sheet_every": 5, "average_every": 3}

@@ -18,7 +18,7 @@ from composcope.diffusion.checkpoint import Weights
 from composcope.diffusion.denoiser import Denoiser, X
 from composcope.diffusion.log import sums
 from composcope.diffusion.loss import Loss, Noise, generator
-from composcope.diffusion.train import Recipe, layout
+from composcope.diffusion.recipe import Recipe, layout
 from composcope.errors import InputError
 
 # Noise levels of a walk: the sampler's, but not below what decides anything of an image.

@@ -1,8 +1,6 @@
 """The training loop: everything random about the image at `position` comes from (seed, position)
 and nothing else.
 
-alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images     (EDM2, eq. 67)
-
 So a run stopped at any step goes on bit for bit, and the number of processes changes round-off
 only."""
 
@@ -13,109 +11,29 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import numba
 import torch
 import torch.distributed as dist
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from composcope.diffusion import checkpoint
 from composcope.diffusion.checkpoint import State, Weights
-from composcope.diffusion.log import Log, sums
-from composcope.diffusion.loss import Loss, Noise, generator
-from composcope.diffusion.penalty import Penalty
+from composcope.diffusion.lesson import Denoising, Lesson
+from composcope.diffusion.log import Log
+from composcope.diffusion.loss import Loss, generator
+from composcope.diffusion.recipe import Recipe, layout, learning_rate
 from composcope.errors import InputError, Stopped
 from composcope.progress import bar
 from composcope.signals import Stop
 from composcope.tensors import save_tensors
 
 T = TypeVar("T")
-MOST = 1e15  # of anything that a recipe counts
-EVERY = ("log_every", "checkpoint_every", "sheet_every", "average_every")
 # shares of the training after which the average is kept
 SNAPSHOTS = {"early": 0.25, "middle": 0.5, "final": 1.0}
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in
-    steps."""
-
-    images: int  # to train on
-    batch: int = 64  # images a step
-    lr: float = 8e-3  # alpha_ref, the reference learning rate
-    warmup: int = 6_400  # t_warm: over these the rate rises
-    decay: int = 64_000  # t_ref: from here on the rate falls as 1 / sqrt(t)
-    P_mean: float = -0.3  # mean of ln sigma
-    P_std: float = 1.3  # its standard deviation
-    optimizer: Literal["adam", "muon"] = "adam"  # muon: on matrices, adam on the rest
-    cool: int = 0  # over the last so many the rate falls to zero as well
-    penalty: float = 0.0  # weight of the influence that conditions have far away (penalty.py)
-    penalty_radius: float = 0.1875  # beyond this it is far, in image sides
-    sigma_rels: tuple[float, ...] = (0.05, 0.10)  # widths of the averages
-    sigma_rel: float = 0.10  # the one of them that is the trained model
-    accumulate: int = 1  # parts in which a process works through its share of a batch
-    bf16: bool = False  # bfloat16 autocast
-    compile: bool = False  # torch.compile
-    channels_last: bool = False  # layout of weights and activations
-    log_every: int = 25  # a line of the log
-    checkpoint_every: int = 100  # and at least every few minutes, see checkpoint.SECONDS
-    sheet_every: int = 500  # a picture of samples
-    average_every: int = 250  # averages kept for other widths afterwards
-    seed: int = 0  # of the first weights, the scenes and the noise
-
-    def __post_init__(self) -> None:
-        for name in ("images", "batch", "decay", "accumulate", "lr", "P_std", *EVERY):
-            value = getattr(self, name)
-            if not 0 < value < MOST:
-                wanted = f"a training needs one above 0 and below {MOST:g}"
-                raise InputError(f"{name} = {value}: {wanted}")
-        for name in ("warmup", "cool", "seed"):
-            value = getattr(self, name)
-            if not 0 <= value < 2**63:
-                raise InputError(f"{name} = {value}: it is a number from 0 to 2^63 - 1")
-        if not -100 < self.P_mean < 100:
-            raise InputError(f"P_mean = {self.P_mean}: ln sigma is between -100 and 100")
-        if not 0 <= self.penalty < MOST or not 0 < self.penalty_radius <= 1:
-            raise InputError(
-                f"penalty = {self.penalty}, penalty_radius = {self.penalty_radius}: a weight of 0 "
-                "or more, and a radius above 0 and at most 1"
-            )
-        inside = all(0.001 <= s <= 0.28 for s in self.sigma_rels)
-        if self.sigma_rel not in self.sigma_rels or not inside:
-            raise InputError(
-                f"sigma_rels = {self.sigma_rels}: widths of averages from 0.001 to 0.28, "
-                f"{self.sigma_rel} among them"
-            )
-
-    @property
-    def steps(self) -> int:
-        return -(-self.images // self.batch)
-
-
-@dataclass(frozen=True)
-class Examples:
-    """What the network sees of some images: the same number of views of each, one image after
-    another."""
-
-    x0: Float[Tensor, "views channel height width"]
-    cond: Float[Tensor, "views features"] | None
-    # 0 where a view leaves the image: no noise there
-    inside: Float[Tensor, "views 1 height width"] | None = None
-
-
-Make: TypeAlias = Callable[[int, int], Examples]  # (position of the first image, how many)
-
-
-def learning_rate(recipe: Recipe, t: int) -> float:
-    rate = recipe.lr * min(t / max(recipe.warmup, 1), 1) / math.sqrt(max(t / recipe.decay, 1))
-    left = recipe.steps * recipe.batch - t
-    return rate * min(left / recipe.cool, 1) if recipe.cool else rate
 
 
 def starts(recipe: Recipe, first: int, size: int, parts: range) -> Iterator[int]:
@@ -193,63 +111,6 @@ def asked_to_stop(stop: Stop, device: torch.device | str) -> int:
     number = torch.tensor(stop.number, device=device)
     dist.all_reduce(number, dist.ReduceOp.MAX)
     return int(number)
-
-
-@runtime_checkable
-class Lesson(Protocol):
-    """How what was made for a part of a batch becomes a loss, and what that leaves for the next
-    step: `tensors` go into the checkpoint."""
-
-    def __call__(
-        self, loss: nn.Module, made: Any, sources: list[torch.Generator]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
-        """The mean loss and the numbers for the log; `sources` are the images' generators."""
-        ...
-
-    def tensors(self) -> dict[str, Tensor]: ...
-
-    def restore(self, kept: Weights) -> None: ...
-
-
-class Denoising:
-    """The lesson of images: noise is put on them, and the network takes it away. Nothing is left
-    for the next step."""
-
-    def __init__(self, recipe: Recipe, penalty: Penalty | None = None):
-        self.recipe = recipe
-        self.penalty = penalty
-
-    def __call__(
-        self, loss: nn.Module, made: Examples, sources: list[torch.Generator]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
-        device = sources[0].device
-        x0 = made.x0.to(device=device, memory_format=layout(self.recipe))
-        cond = None if made.cond is None else made.cond.to(device)
-        levels = Noise(self.recipe.P_mean, self.recipe.P_std)
-        views = len(x0) // len(sources)
-        sigma, noise = levels.draw(x0, [source for source in sources for _ in range(views)])
-        if made.inside is not None:
-            noise = noise * made.inside.to(device)
-        without: tuple = ()
-        if self.penalty is not None and cond is not None:
-            without = self.penalty.draw(cond, x0.shape[2:], sources) or ()
-        with torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16):
-            objective, error, *far = loss(x0, sigma, noise, cond, *without)
-        numbers = sums(objective, error, sigma, levels)
-        total = objective.mean()
-        if self.penalty is not None and far:
-            total = total + self.penalty.scaled(far[0])
-        return total, numbers
-
-    def tensors(self) -> dict[str, Tensor]:
-        return {}
-
-    def restore(self, kept: Weights) -> None:
-        pass
-
-
-def layout(recipe: Recipe) -> torch.memory_format:
-    return torch.channels_last if recipe.channels_last else torch.contiguous_format
 
 
 def train(

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import tyro
 
 from composcope.diffusion.distillation import Walks
-from composcope.diffusion.train import Recipe
+from composcope.diffusion.recipe import Recipe
 from composcope.errors import InputError
 from composcope.files import content, parse_json, write_text
 

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from composcope.arrays import read_npz
+from composcope.diffusion.lesson import Examples, Make
 from composcope.diffusion.loss import generator
 from composcope.diffusion.pixels import Pixels
-from composcope.diffusion.train import Examples, Make
 from composcope.errors import InputError
 from composcope.nets.local_unet import LocalUNet
 from composcope.pictures import read_picture

@@ -15,7 +15,8 @@ from torch import Tensor
 from composcope.diffusion.denoiser import Denoiser
 from composcope.diffusion.distillation import Ask, Following, Walks, starts_of
 from composcope.diffusion.loss import generator
-from composcope.diffusion.train import layout, use
+from composcope.diffusion.recipe import layout
+from composcope.diffusion.train import use
 from composcope.errors import InputError
 from composcope.files import locked
 from composcope.runs.config import Config, Teacher

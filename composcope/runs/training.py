@@ -19,19 +19,12 @@ from PIL.Image import Image
 from torch import Tensor
 
 from composcope.diffusion.ema import Profile, gamma_of, reconstruct
+from composcope.diffusion.lesson import Denoising, Lesson
 from composcope.diffusion.loss import Loss
 from composcope.diffusion.penalty import Penalty
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import (
-    Denoising,
-    Lesson,
-    by_the_first,
-    parts_of,
-    processes,
-    train,
-    use,
-)
+from composcope.diffusion.train import by_the_first, parts_of, processes, train, use
 from composcope.errors import InputError
 from composcope.files import clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize

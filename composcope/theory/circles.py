@@ -21,9 +21,11 @@ from torch.func import functional_call
 
 from composcope.diffusion.denoiser import Denoiser, Precond
 from composcope.diffusion.ema import Weights
+from composcope.diffusion.lesson import Examples
 from composcope.diffusion.loss import Loss, generator
+from composcope.diffusion.recipe import Recipe
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import Examples, Recipe, train
+from composcope.diffusion.train import train
 from composcope.files import locked
 from composcope.nets import UncertaintyHead, UNet, renormalize
 from composcope.results import Row, add_rows, mean, read_rows, row, share, where

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from composcope import cli
-from composcope.diffusion.train import Recipe
+from composcope.diffusion.recipe import Recipe
 from composcope.runs.config import Architecture, Config
 from tests.faults.inputs import Hang, Tally, limited
 
