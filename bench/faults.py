@@ -25,11 +25,9 @@ def rows() -> Iterator[tuple[str, str, str]]:
         kills.kill(kills.scenes, folder / "scenes", kills=share, tally=tally)
         kills.kill(kills.measure, folder / "evaluate", run, kills=share, tally=tally)
         same = tally.ends - len(tally.different)
-        yield (
-            f"{tally.kills} kills of train, scenes, evaluate, at random moments and at renames",
-            f"{len(tally.lost)} lost, {same} of {tally.ends} ends the same",
-            told(tally.faults),
-        )
+        what = f"{tally.kills} kills of train, scenes, evaluate, at random moments and at renames"
+        ends = f"{len(tally.lost)} lost, {same} of {tally.ends} ends the same"
+        yield (what, ends, told(tally.faults))
         disks = kills.Tally()
         times = max(KILLS // 10, 2)
         full = sum(
@@ -38,19 +36,13 @@ def rows() -> Iterator[tuple[str, str, str]]:
         )
         what = f"{full} full disks"
         same = tally.ends - len(tally.different)
-        yield (
-            what,
-            f"{len(disks.lost)} without a file, {len(disks.different)} ends differ",
-            told(disks.faults),
-        )
+        ends = f"{len(disks.lost)} without a file, {len(disks.different)} ends differ"
+        yield (what, ends, told(disks.faults))
         together = kills.Tally()
         written = kills.write_together(folder / "rows", writers=4, rows=100, tally=together)
         same = tally.ends - len(tally.different)
-        yield (
-            "4 writers of one file, a fifth killed",
-            f"{written} of 400 rows",
-            told(together.faults),
-        )
+        rows = f"{written} of 400 rows"
+        yield ("4 writers of one file, a fifth killed", rows, told(together.faults))
         words = commands.campaign(run, folder / "words", count=INPUTS // 5)
         files = inputs.campaign(run, folder / "files", examples=INPUTS * 4 // 5 // 12)
         for what, found in (("command lines", words), ("files", files)):
@@ -58,11 +50,8 @@ def rows() -> Iterator[tuple[str, str, str]]:
                 len(part) for part in (found.tracebacks, found.hangs, found.executions, found.left)
             ]
             measured = "{} tracebacks, {} hangs, {} executions, {} leave files".format(*counts)
-            yield (
-                f"{found.tried:,} bad {what}, {found.refused:,} refused",
-                measured,
-                told(found.faults),
-            )
+            tried = f"{found.tried:,} bad {what}, {found.refused:,} refused"
+            yield (tried, measured, told(found.faults))
 
 
 def told(faults: list[str]) -> str:

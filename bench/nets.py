@@ -130,19 +130,12 @@ def local_rows() -> list[Row]:
     x, noise_label, cells = torch.randn(8, 3, 32, 32), torch.randn(8), net.patches.grid_size**2
     cond = (torch.rand(8, cells) < 0.02).float()
     gap = (net(x, noise_label, cond) - loop(net, x, noise_label, cond)).abs().max().item()
-    ours, plain = medians(
-        [lambda: net(x, noise_label, cond), lambda: loop(net, x, noise_label, cond)],
-        time.perf_counter,
-        5,
-    )
+    ways = [lambda: net(x, noise_label, cond), lambda: loop(net, x, noise_label, cond)]
+    ours, plain = medians(ways, time.perf_counter, 5)
     rate = operations(lambda: net(x, noise_label, cond)) / ours / 1e9
-    return [
-        (
-            "patch-local, 8 images of 32x32, all cells at once",
-            f"{ours * 1e3:.0f} ms, {plain / ours:.1f} x the plain loop over cells",
-            f"at least 2 x; equal to {gap:.0e}; bound by convolutions, {rate:.0f} GFLOP/s",
-        )
-    ]
+    speed = f"{ours * 1e3:.0f} ms, {plain / ours:.1f} x the plain loop over cells"
+    remark = f"at least 2 x; equal to {gap:.0e}; bound by convolutions, {rate:.0f} GFLOP/s"
+    return [("patch-local, 8 images of 32x32, all cells at once", speed, remark)]
 
 
 def rows() -> list[Row]:

@@ -37,14 +37,8 @@ def rows() -> Iterator[tuple[str, str, str]]:
     for workers in (1, 2):
         found = rate(workers)
         each = found / workers
-        yield (
-            f"{workers} render workers, 128 x 128",
-            f"{found:.0f} images/s",
-            f"{os.cpu_count()} cores",
-        )
+        what, speed = f"{workers} render workers, 128 x 128", f"{found:.0f} images/s"
+        yield (what, speed, f"{os.cpu_count()} cores")
     yield "64 workers, at this rate each", f"{64 * each:,.0f} images/s", "told, not measured"
-    yield (
-        "asked for by one GPU, and by eight",
-        f"{wanted:.0f} and {8 * wanted:.0f} images/s",
-        "by FLOPs",
-    )
+    speeds = f"{wanted:.0f} and {8 * wanted:.0f} images/s"
+    yield ("asked for by one GPU, and by eight", speeds, "by FLOPs")

@@ -36,12 +36,8 @@ class Persistent(nn.Module):
         self._init_args, self._init_kwargs = (), {}
 
     def __reduce__(self):
-        meta = {
-            "type": "class",
-            "version": 6,
-            "module_src": self._source,
-            "class_name": self._class_name,
-        }
+        meta = {"type": "class", "version": 6}
+        meta |= {"module_src": self._source, "class_name": self._class_name}
         return sys.modules["torch_utils.persistence"]._reconstruct_persistent_obj, (
             {**meta, "state": self.__dict__},
         )
@@ -157,20 +153,12 @@ def test_a_snapshot_is_the_same_function_here(published, tmp_path, protocol, hal
 
 
 def test_constructor_arguments_are_those_of_the_original(published):
-    settings = {
-        "model_channels": 8,
-        "channel_mult": [2, 1, 1],
-        "num_blocks": 2,
-        "attn_resolutions": [4],
-    }
+    settings = {"model_channels": 8, "channel_mult": [2, 1, 1], "num_blocks": 2}
+    settings |= {"attn_resolutions": [4]}
     settings |= {"channels_per_head": 4, "res_balance": 0.4, "clip_act": None, "label_balance": 0.2}
     tensors = weights(settings, 1.5, 16)
-    network = original(
-        tensors,
-        "",
-        (16, 3, 0, False, 1.5),
-        {"logvar_channels": 16, "resample_filter": [1, 1], **settings},
-    )
+    named = {"logvar_channels": 16, "resample_filter": [1, 1], **settings}
+    network = original(tensors, "", (16, 3, 0, False, 1.5), named)
     denoiser = import_edm2(published(network))
     x, sigma = torch.randn(2, 3, 16, 16), torch.tensor([0.3, 4.0])
     value = expected(tensors, x, sigma, None, 1.5, **settings)
@@ -201,12 +189,8 @@ def test_every_published_name_has_its_place():
         "dec.16x16_block1": block + skip + attention,
     }
     names = {f"unet.{place}.{leaf}" for place, leaves in layout.items() for leaf in leaves}
-    names |= {
-        "unet.out_gain",
-        "unet.emb_fourier.freqs",
-        "unet.emb_fourier.phases",
-        "unet.emb_noise.weight",
-    }
+    names |= {"unet.out_gain", "unet.emb_fourier.freqs", "unet.emb_fourier.phases"}
+    names |= {"unet.emb_noise.weight"}
     names |= {"unet.emb_label.weight", "unet.enc.16x16_conv.weight", "unet.out_conv.weight"}
     names |= {"logvar_fourier.freqs", "logvar_fourier.phases", "logvar_linear.weight"}
     assert weights(SETTINGS | {"features": 5}).keys() == names
@@ -337,10 +321,7 @@ def test_a_tensor_cannot_reach_beyond_its_storage(tmp_path):
     storage = torch.zeros(4).untyped_storage()
     typed = torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
     path = tmp_path / "wide.pkl"
-    path.write_bytes(
-        pickle.dumps(
-            {"ema": Call(torch._utils._rebuild_tensor_v2, typed, 2, (3,), (1,), False, {})}
-        )
-    )
+    beyond = Call(torch._utils._rebuild_tensor_v2, typed, 2, (3,), (1,), False, {})
+    path.write_bytes(pickle.dumps({"ema": beyond}))
     with pytest.raises(InputError, match="beyond its storage"):
         import_edm2(path)

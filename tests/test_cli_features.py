@@ -195,12 +195,8 @@ def test_a_colour_model(tmp_path, capsys):
     assert "feature space" in capsys.readouterr().out
     kept = next((tmp_path / "features").iterdir())
     # Fmt: skip.
-    assert {path.name for path in kept.glob("*.png")} == {
-        "profile.png",
-        "matrices-high.png",
-        "matrices-mid.png",
-        "matrices-low.png",
-    }
+    names = {"profile.png", "matrices-high.png", "matrices-mid.png", "matrices-low.png"}
+    assert {path.name for path in kept.glob("*.png")} == names
     x = MeansFolder(kept, {}).read("red", 1, "pixel")
     assert x.shape == model.shape and bool(np.isfinite(x.numpy()).all())
     matrices = read_arrays(kept / "matrices.npz")

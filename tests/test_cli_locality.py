@@ -177,11 +177,8 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
     rows.append(Row(what, 0.1, n=99, states="trajectory", **old))
     points = dots(rows, "paper", 0.1)
     # Fmt: skip.
-    assert [(p.run, p.snapshot, p.gain.value, p.gain.low) for p in points] == [
-        ("a", "early", 0, -1),
-        ("a", "final", 1, 0),
-        ("b", "final", 2, 1),
-    ]
+    want = [("a", "early", 0, -1), ("a", "final", 1, 0), ("b", "final", 2, 1)]
+    assert [(p.run, p.snapshot, p.gain.value, p.gain.low) for p in points] == want
     assert [p.locality.value for p in points] == pytest.approx([0.2, 0.4, 0.6])
     assert correlation(points).value == pytest.approx(1.0)
     assert correlation(dots(rows, "strict", 0.1)).value == pytest.approx(-1.0)

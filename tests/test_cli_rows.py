@@ -38,11 +38,8 @@ def test_parquet_is_a_table(folder):
     parquet = pytest.importorskip("pyarrow.parquet")
     main(Args((), (folder,), parquet=folder / "rows.parquet"))
     table = parquet.read_table(folder / "rows.parquet").to_pylist()
-    assert [(line["value"], line["text"]) for line in table] == [
-        (0.25, None),
-        (0.5, None),
-        (None, "holds"),
-    ]
+    values = [(line["value"], line["text"]) for line in table]
+    assert values == [(0.25, None), (0.5, None), (None, "holds")]
 
 
 def test_parquet_without_pyarrow_is_one_sentence(folder, monkeypatch):

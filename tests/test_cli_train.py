@@ -14,11 +14,8 @@ def test_flags_become_the_configuration(capsys):
     composcope("train", "exp2", "--dry-run", *flags)
     said = json.loads(capsys.readouterr().out)
     assert (said["labels"], said["objects"], said["conditioner"]) == ("random", [1, 5], "grid")
-    assert (said["recipe"]["lr"], said["recipe"]["seed"], said["architecture"]["plane"]) == (
-        0.5,
-        3,
-        True,
-    )
+    recipe, plane = said["recipe"], said["architecture"]["plane"]
+    assert (recipe["lr"], recipe["seed"], plane) == (0.5, 3, True)
 
 
 def test_what_is_wrong_is_said_in_one_sentence(capsys, tmp_path):

@@ -76,11 +76,8 @@ def test_the_share_is_what_a_perfect_drawer_needs():
     error = Error(400, dict.fromkeys(range(13), 20), dict.fromkeys(range(13), 0))
     share = error.share(3, NUM, trained=3)
     rate = binomtest(20, 400).proportion_ci(0.9).high  # two-sided 90 % = one-sided 95 %
-    assert (
-        binom.cdf(round(share * NUM), NUM, rate)
-        >= 0.99
-        > binom.cdf(round(share * NUM) - 1, NUM, rate)
-    )
+    most = round(share * NUM)
+    assert binom.cdf(most, NUM, rate) >= 0.99 > binom.cdf(most - 1, NUM, rate)
     assert error.share(4, NUM, trained=3) < share  # beyond what was trained, `near` decides
     misses = round(share * NUM)
     for wrong, value in ((misses, 3), (misses + 1, 0)):

@@ -55,12 +55,8 @@ def test_nothing_asked_and_nothing_found():
 
 def test_most_pairs_come_before_near_ones():
     # The nearest pair (0.50, 0.51) would leave the other two apart by two cells.
-    assert (
-        match_places(
-            [(0.4, 0.5), (0.5, 0.5)], objects((0.49, 0.5), (0.6, 0.5)), tolerance=0.1
-        ).found
-        == 2
-    )
+    found = objects((0.49, 0.5), (0.6, 0.5))
+    assert match_places([(0.4, 0.5), (0.5, 0.5)], found, tolerance=0.1).found == 2
 
 
 def test_as_many_pairs_as_the_best_of_all_pairings():

@@ -101,11 +101,8 @@ def test_score_locality_does_nothing_twice(out, capsys):
 
 def test_local_intervention(out, capsys):
     rows = local_intervention.main("smoke", out, num=2, runs=("exp2",))
-    found = {
-        (row.intervention, row.radius)
-        for row in where(rows, what="length/k_max")
-        if row.intervention
-    }
+    found = where(rows, what="length/k_max")
+    found = {(row.intervention, row.radius) for row in found if row.intervention}
     assert {name for name, _ in found} == {one.name for one in INTERVENTIONS}
     assert {radius for name, radius in found if name == "local"} == {0.125, 0.1875, 0.275}
     # Exp2 with local conditions beside exp2.

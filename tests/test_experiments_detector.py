@@ -98,12 +98,8 @@ def test_a_blur_keeps_what_is_flat():
 
 @pytest.mark.parametrize("size", [32, 64, 128])
 def test_every_size_has_the_same_map(size):
-    assert Detector(size, (8, 8, 8)).eval()(torch.rand(2, 3, size, size)).shape == (
-        2,
-        sum(PARTS.values()),
-        CELLS,
-        CELLS,
-    )
+    answers = Detector(size, (8, 8, 8)).eval()(torch.rand(2, 3, size, size))
+    assert answers.shape == (2, sum(PARTS.values()), CELLS, CELLS)
 
 
 def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path):

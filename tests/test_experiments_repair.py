@@ -76,12 +76,8 @@ def test_overlap(runs, tmp_path):
     args = dict(repaired=(str(runs / "exp2"),), distances=(0.1, 0.3), num=2, steps=3, out=out)
     rows = overlap.main(names, **args)
     both = where(rows, what="overlap/both")
-    assert {(r.run, r.intervention) for r in both if r.run != "scenes"} == {
-        ("exp2", "local"),
-        ("exp1", None),
-        ("exp2l", None),
-        ("exp2-student", None),
-    }
+    models = {("exp2", "local"), ("exp1", None), ("exp2l", None), ("exp2-student", None)}
+    assert {(r.run, r.intervention) for r in both if r.run != "scenes"} == models
     assert {r.distance for r in both} == {0.1, 0.3}
     far = where(both, run="scenes", distance=0.3)
     assert far and far[0].value == 1  # two real objects that far apart are seen

@@ -99,12 +99,11 @@ def test_attention_maps_are_those_of_diffusers(model):
     given = (model.start([0], 4), torch.tensor([5.0]), cond)
     before = model(*given)
     for token in (0, 2, 7):
-        with capture(
-            model.unet,
-            [name],
-            lambda _, a, t=token: maps.__setitem__(t, a),
-            sdxl.attention_to(token),
-        ):
+
+        def keep(_, activation, token=token):
+            maps[token] = activation
+
+        with capture(model.unet, [name], keep, sdxl.attention_to(token)):
             assert torch.equal(model(*given), before)
     with capture(model.unet, [name], maps.__setitem__, first_input):
         model(*given)
@@ -180,11 +179,8 @@ def test_locality_measures_take_it(model):
         model.encode([text] * 2) for text in (PROMPT, "a horse in the middle, a on the left")
     )
     with torch.no_grad():
-        want = (
-            (model(x, torch.full((2,), 2.0), whole) - model(x, torch.full((2,), 2.0), less))
-            .norm(dim=1)
-            .mean(0)
-        )
+        sigma = torch.full((2,), 2.0)
+        want = (model(x, sigma, whole) - model(x, sigma, less)).norm(dim=1).mean(0)
     torch.testing.assert_close(found[2], want, rtol=1e-3, atol=1e-5)
     gradient = pixel_gradient(model, x[:1], 2.0, whole[:1], [(3, 4)])
     at = x[:1].clone().requires_grad_()

@@ -57,23 +57,16 @@ def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
         for line in (tmp_path / "halves" / "log.jsonl").read_text().splitlines()
     ] == [2, 4]
     out = tmp_path / "out"
-    ship(
-        pipeline(),
-        state.averages[text_control.SIGMA_REL].average,
-        Pixels(torch.zeros(3, 32, 32), 0.2),
-        out,
-    )
+    average = state.averages[text_control.SIGMA_REL].average
+    ship(pipeline(), average, Pixels(torch.zeros(3, 32, 32), 0.2), out)
     model = sdxl.load(str(out))
     parts = model.unet, model.pipe.text_encoder, model.pipe.text_encoder_2
     assert sum(w.numel() for part in parts for w in part.parameters()) < 3e6
     assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 6e6
     x, cond = model.start([0], 3), model.encode(["a red cube on the left"])
     assert model.decode(model(x, torch.ones(1), cond)).shape == (1, 32, 32, 3)
-    assert {c.category for c in prompts.read_prompts(out / "prompts.json").concepts} == {
-        "colors",
-        "shapes",
-        "places",
-    }
+    concepts = prompts.read_prompts(out / "prompts.json").concepts
+    assert {concept.category for concept in concepts} == {"colors", "shapes", "places"}
 
 
 @pytest.mark.skipif(

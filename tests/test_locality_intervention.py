@@ -78,11 +78,8 @@ def test_within_a_radius_conditions_add_up_where_they_overlap():
 
 
 def test_passes_are_one_for_each_different_set_and_cost_what_is_counted():
-    for neighbourhoods, passes in (
-        (Nearest(), 3 + 1),
-        (Within(), 4 + 1),
-        (Within(radius=1.125), 1 + 1),
-    ):
+    cases = (Nearest(), 3 + 1), (Within(), 4 + 1), (Within(radius=1.125), 1 + 1)
+    for neighbourhoods, passes in cases:
         counted = Counted(code)
         LocalConditions(counted, Cells(), neighbourhoods)(X, SIGMA, asked_of_both())
         assert counted.evaluations == passes
@@ -189,12 +186,9 @@ def test_what_local_pixels_do_not_see_is_the_mean_or_noise_of_the_level():
     assert torch.allclose(
         LocalPixels(total, 0, fill="mean", mean=2.0)(ones, SIGMA, None), torch.tensor(4 + 252 * 2.0)
     )
-    sums = [
-        LocalPixels(total, 0, fill="noise", seed=s)(ones, torch.tensor([3.0, 3.0]), None)[
-            0, 0, 0, 0
-        ]
-        for s in range(200)
-    ]
+    sigma = torch.tensor([3.0, 3.0])
+    filled = [LocalPixels(total, 0, fill="noise", seed=s) for s in range(200)]
+    sums = [denoiser(ones, sigma, None)[0, 0, 0, 0] for denoiser in filled]
     assert torch.stack(sums).std() == pytest.approx(3 * 252**0.5, rel=0.15)
     assert torch.stack(sums).mean() == pytest.approx(4, abs=4 * 3 * 252**0.5 / 200**0.5)
 
@@ -229,11 +223,8 @@ def test_conditions_without_places_have_the_neighbourhoods_in_which_they_act():
         everything."""
         columns = torch.arange(16) % 3
         painted = sum((columns == k) * (k + 1.0) * cond[:, k, None] for k in range(3))
-        return (
-            torch.zeros_like(x)
-            + painted[:, None, None]
-            - 9 * (cond.sum(1) > 1)[:, None, None, None]
-        )
+        several = (cond.sum(1) > 1)[:, None, None, None]
+        return torch.zeros_like(x) + painted[:, None, None] - 9 * several
 
     cond = Words()([(0, 2), (1,)])
     x0 = LocalConditions(stripes, Words(), Strongest())(X, SIGMA, cond)

@@ -46,11 +46,8 @@ def loop(net: LocalUNet, x, noise_label, cond):
                         )
                         patch[(..., *to)] = x[(..., *at)]
                         sub[:, k + a, k + b] = cond[:, (i + a) * g + j + b]
-            centre = (
-                torch.tensor([[(i + 0.5) / g * 2 - 1, (j + 0.5) / g * 2 - 1]])
-                .to(x)
-                .expand(len(x), 2)
-            )
+            centre = torch.tensor([[(i + 0.5) / g * 2 - 1, (j + 0.5) / g * 2 - 1]]).to(x)
+            centre = centre.expand(len(x), 2)
             F_x = net.unet(patch, noise_label, torch.cat([sub.flatten(1), centre], 1))
             out[:, :, i * m : (i + 1) * m, j * m : (j + 1) * m] = F_x[
                 :, :, k * m : (k + 1) * m, k * m : (k + 1) * m
@@ -71,6 +68,12 @@ def loop(net: LocalUNet, x, noise_label, cond):
     ],
     ids=str,
 )
+def inputs(batch, share):
+    """Images, noise labels and grids with a share of their cells asked for."""
+    cond = (torch.rand(batch, 64) < share).float()
+    return torch.randn(batch, 3, 32, 32), torch.randn(batch), cond
+
+
 def test_assembled_cells_equal_the_plain_loop(patches, settings):
     net, r = local(patches, **settings).double(), patches.resolution
     x, noise_label = torch.randn(2, 3, r, r).double(), torch.randn(2).double()
@@ -83,11 +86,7 @@ def test_assembled_cells_equal_the_plain_loop(patches, settings):
 
 def test_in_single_precision_too():
     net = local(GRID, attn_resolutions=(3,))
-    x, noise_label, cond = (
-        torch.randn(2, 3, 32, 32),
-        torch.randn(2),
-        (torch.rand(2, 64) < 0.2).float(),
-    )
+    x, noise_label, cond = inputs(2, 0.2)
     with torch.no_grad():
         expected = loop(net, x, noise_label, cond)
         torch.testing.assert_close(net(x, noise_label, cond), expected, rtol=1e-5, atol=1e-5)
@@ -105,22 +104,15 @@ def seen(patches: Patches, row: int, column: int) -> tuple[slice, slice]:
 @pytest.mark.parametrize(("row", "column"), [(0, 0), (3, 4), (7, 2)])
 def test_a_cell_depends_on_its_patch_alone(row, column):
     net = local(GRID)
-    x, noise_label, cond = (
-        torch.randn(1, 3, 32, 32),
-        torch.randn(1),
-        (torch.rand(1, 64) < 0.3).float(),
-    )
+    x, noise_label, cond = inputs(1, 0.3)
     cell = (..., slice(4 * row, 4 * row + 4), slice(4 * column, 4 * column + 4))
     near = torch.zeros(32, 32, dtype=torch.bool)
     near[seen(GRID, row, column)] = True
     near_cells = near[::4, ::4].flatten()
     with torch.no_grad():
         base = net(x, noise_label, cond)[cell]
-        outside = net(
-            torch.where(near, x, torch.randn_like(x)),
-            noise_label,
-            torch.where(near_cells, cond, 1 - cond),
-        )
+        other = torch.where(near, x, torch.randn_like(x))
+        outside = net(other, noise_label, torch.where(near_cells, cond, 1 - cond))
         assert torch.equal(outside[cell], base)
         assert not torch.equal(outside, net(x, noise_label, cond))
         pixels = net(torch.where(near, torch.randn_like(x), x), noise_label, cond)[cell]
@@ -157,11 +149,7 @@ def test_patch_forward_sees_and_gives_nothing_outside_the_image():
     """Noise drawn on a whole patch in training leaves the network where zero padding in sampling
     does."""
     net = local(GRID)
-    x, noise_label, cond = (
-        torch.randn(2, 3, 32, 32),
-        torch.randn(2),
-        (torch.rand(2, 64) < 0.3).float(),
-    )
+    x, noise_label, cond = inputs(2, 0.3)
     image, cell = torch.tensor([0, 1, 1]), torch.tensor([[0, 0], [3, 7], [4, 4]])
     patches, conditions = GRID.pixels(x, image, cell), GRID.conditions(cond, image, cell)
     inside = GRID.inside(conditions)

@@ -91,11 +91,8 @@ def twin(
     emb = fourier @ weight("emb_noise").T
     if "emb_label.weight" in P:
         cond = torch.zeros(len(x), P["emb_label.weight"].shape[1]) if cond is None else cond
-        emb = mix(
-            emb,
-            math.sqrt(cond.shape[1]) * cond @ weight("emb_label").T,
-            settings.get("label_balance", 0.5),
-        )
+        label = math.sqrt(cond.shape[1]) * cond @ weight("emb_label").T
+        emb = mix(emb, label, settings.get("label_balance", 0.5))
     emb = silu(emb)
 
     res, levels, kept = x.shape[-1], len(settings["channel_mult"]), []

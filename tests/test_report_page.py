@@ -61,12 +61,8 @@ class Checker(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text():
-    rows = [
-        *rows_of("exp1", 8.0),
-        *rows_of("exp2", 2.0),
-        *rows_of("mine", 5.0),
-        *rows_of("<other>", 6.0),
-    ]
+    values = {"exp1": 8.0, "exp2": 2.0, "mine": 5.0, "<other>": 6.0}
+    rows = [row for run, value in values.items() for row in rows_of(run, value)]
     mended = rows_of("exp2", 7.0, intervention=LOCAL.name, radius=LOCAL.radius)
     shown = [samples_of("exp1"), samples_of("exp2", (False, False)), samples_of("mine")]
     return page(Material([*rows, *mended], shown), compare=["mine", "<other>"])

@@ -10,12 +10,8 @@ from composcope.results.samples import Record, Samples, gather_samples, read_sam
 
 def samples(run="exp1", asked=(((0.25, 0.5),), ("red", "blue")), **about):
     images = np.arange(2 * 4 * 6 * 3, dtype=np.uint8).reshape(2, 4, 6, 3)
-    record = Record(
-        [list(one) for one in asked],
-        [[True], [True, False]],
-        [[(0.2, 0.5)], [(0.1, 0.1), (0.9, 0.1)]],
-        ["red"],
-    )
+    met, places = [[True], [True, False]], [[(0.2, 0.5)], [(0.1, 0.1), (0.9, 0.1)]]
+    record = Record([list(one) for one in asked], met, places, ["red"])
     return Samples(
         {"run": run, **about}, images, record, images[::-1].copy(), np.array([80.0, 0.0])
     )

@@ -44,11 +44,8 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "exp2l"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("composcope.runs.data.MEASURED", 256)
-        start(
-            configure("exp2l", "smoke", TINY),
-            folder,
-            lambda images, asked, n: sheet(images, asked, columns=n),
-        )
+        config = configure("exp2l", "smoke", TINY)
+        start(config, folder, lambda images, asked, n: sheet(images, asked, columns=n))
     return folder
 
 

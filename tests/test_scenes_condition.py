@@ -94,11 +94,8 @@ def test_a_row_does_not_depend_on_its_batch():
 
 
 def test_colours_are_counted_in_the_papers_order():
-    scene = Scene(
-        tuple(
-            Object("cube", "small", "metal", color, 0, 0) for color in ("yellow", "blue", "yellow")
-        )
-    )
+    three = ("yellow", "blue", "yellow")
+    scene = Scene(tuple(Object("cube", "small", "metal", color, 0, 0) for color in three))
     assert ColorCounts().of(scene) == ("yellow", "blue", "yellow")
     assert ColorCounts()([ColorCounts().of(scene)]).tolist() == [[1, 0, 0, 0, 0, 0, 0, 2]]
     assert list(COLORS) == ["blue", "brown", "cyan", "gray", "green", "purple", "red", "yellow"]

@@ -26,11 +26,8 @@ from composcope.scenes.export import Job, export
 
 
 def same(a, b):
-    return (
-        torch.equal(a.images, b.images)
-        and a.condition_sets == b.condition_sets
-        and torch.equal(a.cond, b.cond)
-    )
+    images, cond = torch.equal(a.images, b.images), torch.equal(a.cond, b.cond)
+    return images and cond and a.condition_sets == b.condition_sets
 
 
 def rows(batch, some):
@@ -107,11 +104,8 @@ def test_the_layout_of_the_original_clevr_and_of_one_file_a_scene(folder, tmp_pa
             tmp_path / "images" / "new" / struct["image_filename"]
         )
         for row in struct["objects"]:  # whole pixels, as the original has them
-            row["pixel_coords"] = [
-                round(row["pixel_coords"][0]),
-                round(row["pixel_coords"][1]),
-                1.0,
-            ]
+            column, line, _ = row["pixel_coords"]
+            row["pixel_coords"] = [round(column), round(line), 1.0]
         del struct["camera_location"]
         (tmp_path / "scenes" / f"{i}.json").write_text(json.dumps(struct))
     ours, theirs = (

@@ -52,11 +52,8 @@ def test_the_local_score_of_any_conditional_integrates_to_a_composition():
         # Definition 2 for phat: what is not asked for is as under nothing, what is asked for as
         # under it alone.
         for j in range(3):
-            alone = (
-                C.induced(p, frozenset({j}) & J)
-                .marginal(p.blocks[j])
-                .log_density(x[:, list(p.blocks[j])])
-            )
+            block = p.blocks[j]
+            alone = C.induced(p, frozenset({j}) & J).marginal(block).log_density(x[:, list(block)])
             torch.testing.assert_close(
                 phat.marginal(p.blocks[j]).log_density(x[:, list(p.blocks[j])]), alone
             )

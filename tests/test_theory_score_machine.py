@@ -48,11 +48,8 @@ def brute(images, conditions, x, sigma, asked, radius):
 
             keep = torch.ones(len(images), dtype=torch.bool)
             for k in () if asked is None else [radius] if radius == GRID - 1 else range(radius + 1):
-                apart = (
-                    (patch(conditions.view(-1, GRID, GRID), k) - patch(asked.view(GRID, GRID), k))
-                    .square()
-                    .sum((1, 2))
-                )
+                there = patch(conditions.view(-1, GRID, GRID), k)
+                apart = (there - patch(asked.view(GRID, GRID), k)).square().sum((1, 2))
                 keep &= apart == apart[keep].min()
             distance = (pixels(images[keep], radius) - pixels(x, radius)).square().sum((1, 2, 3))
             weight = (-distance / (2 * sigma**2)).softmax(0)
