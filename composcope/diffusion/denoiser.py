@@ -25,8 +25,7 @@ STEEP = 4.0  # logits of the gate are this many times an output of unit magnitud
 
 @runtime_checkable
 class Denoiser(Protocol):
-    """Anything that takes the noise off: a trained network, an exact mixture, a wrapper around
-    either, SDXL."""
+    """Anything that takes the noise off: a network, an exact mixture, a wrapper of either, SDXL."""
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 

@@ -54,8 +54,7 @@ class Profile:
 
 
 def overlap(a: Profile, b: Profile) -> float:
-    """The integral of p_a p_b, in closed form (EDM2, eq. 151): the shorter one ends the
-    integral."""
+    """The integral of p_a p_b, in closed form (EDM2, eq. 151): the shorter one ends it."""
     if a.t > b.t:
         a, b = b, a
     coefficient = (a.gamma + 1) * (b.gamma + 1) / (a.gamma + b.gamma + 1)
@@ -63,16 +62,14 @@ def overlap(a: Profile, b: Profile) -> float:
 
 
 def coefficients(kept: Sequence[Profile], wanted: Profile) -> np.ndarray:
-    """How much of each kept average makes the wanted one: least squares over profiles (EDM2,
-    algorithm 3)."""
+    """How much of each kept average makes the wanted one: least squares (EDM2, algorithm 3)."""
     A = np.array([[overlap(a, b) for b in kept] for a in kept])
     b = np.array([overlap(a, wanted) for a in kept])
     return np.linalg.lstsq(A, b, rcond=None)[0]
 
 
 def reconstruct(kept: Sequence[tuple[Profile, Weights]], wanted: Profile) -> dict[str, Tensor]:
-    """The weights averaged with the wanted profile, from averages kept at other moments and
-    widths."""
+    """The weights averaged with the wanted profile, from averages of other moments and widths."""
     profiles, averages = zip(*kept, strict=True)
     shares = coefficients(profiles, wanted)
 

@@ -7,8 +7,7 @@ from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, Wrapper, X
 
 
 class Guided(Wrapper):
-    """The denoiser under guidance; scale 1 is the denoiser itself and costs one evaluation, others
-    cost two."""
+    """The denoiser under guidance; scale 1 is itself and costs one evaluation, others two."""
 
     def __init__(self, denoiser: Denoiser, scale: float):
         super().__init__(denoiser)

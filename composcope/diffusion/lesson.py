@@ -17,8 +17,7 @@ from composcope.diffusion.recipe import Recipe, layout
 
 @dataclass(frozen=True)
 class Examples:
-    """What the network sees of some images: the same number of views of each, one image after
-    another."""
+    """What the network sees of some images: as many views of each, one image after another."""
 
     x0: Float[Tensor, "views channel height width"]
     cond: Float[Tensor, "views features"] | None

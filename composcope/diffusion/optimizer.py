@@ -72,8 +72,7 @@ class Muon:
 
 
 class Optimizer:
-    """Adam, or Adam and Muon, over the weights of a model; `tensors` and `restore` are for
-    checkpoints."""
+    """Adam, or Adam and Muon, over the weights of a model; `tensors` go into checkpoints."""
 
     def __init__(self, weights: Mapping[str, nn.Parameter], kind: Name):
         matrices = {name for name, weight in weights.items() if kind == "muon" and weight.ndim == 4}
@@ -90,8 +89,7 @@ class Optimizer:
             weight.grad = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """The moments by name: m of every weight, v of Adam's. Adam's own step count is the
-        loop's."""
+        """The moments by name: m of every weight, v of Adam's. Adam's step count is the loop's."""
         moments = {f"m/{name}": momentum for name, momentum in self.muon.momentum.items()}
         for name, weight in self.others.items():
             moments[f"m/{name}"] = self.adam.state[weight]["exp_avg"]

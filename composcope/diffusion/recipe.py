@@ -16,8 +16,7 @@ EVERY = ("log_every", "checkpoint_every", "sheet_every", "average_every")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How long, how fast and on what noise a model is trained. Lengths are in images, intervals in
-    steps."""
+    """How long, how fast and on what noise to train. Lengths are in images, intervals in steps."""
 
     images: int  # to train on
     batch: int = 64  # images a step

@@ -205,8 +205,7 @@ def draw(
 
 
 def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:
-    """An InputError for what is no list of condition sets, or is asked of a model that takes no
-    conditions."""
+    """An InputError for what is no list of condition sets, or asked of a model that takes none."""
     conditioner = model.conditioner
     if conditioner is None and any(len(conditions) for conditions in condition_sets):
         advice = "nothing can be asked of it; take [()] * n"

@@ -75,8 +75,7 @@ def parts_of(recipe: Recipe) -> int:
 
 @contextmanager
 def processes() -> Iterator[int]:
-    """The rank of this process: torchrun's, or 0. Inside, `dist` is ready where there is more than
-    one."""
+    """The rank of this process: torchrun's, or 0. Inside, `dist` is ready where there are more."""
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield 0
         return
@@ -88,8 +87,7 @@ def processes() -> Iterator[int]:
 
 
 def by_the_first(work: Callable[[], Any]) -> Any:
-    """What `work` returns, done by the first process for all; what it refuses, all refuse, and one
-    says why."""
+    """What `work` returns, done by the first process for all; what it refuses, all refuse."""
     if not dist.is_initialized():
         return work()
     outcome: list[Any] = [None, None]

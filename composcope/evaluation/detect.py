@@ -34,8 +34,7 @@ MODELS = Path(__file__).parents[1] / "models"
 
 @dataclass(frozen=True)
 class Found:
-    """An object in an image: its centre as fractions of the width and height, what it is, how sure
-    we are."""
+    """An object in an image: its centre as fractions of the sides, what it is, how sure we are."""
 
     x: float
     y: float
@@ -47,8 +46,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Misjudged:
-    """Perfect images that a detector judges wrong, of `scenes` for each K: not `right`, and not
-    even `near`."""
+    """Perfect images that a detector misjudges, of `scenes` for each K: not `right`, not `near`."""
 
     noun: str  # of the conditions: "location"
     way: str  # in which they were chosen
@@ -115,8 +113,7 @@ class Detector(nn.Module):
 
 
 def peaks(heat: Float[Tensor, "n cells cells"], threshold: float) -> Bool[Tensor, "n cells cells"]:
-    """Cells hotter than the threshold and than their eight neighbours (of two equal ones the first
-    counts)."""
+    """Cells hotter than the threshold and their eight neighbours (of equal ones, the first)."""
     bias = torch.linspace(0, 1e-3, heat.shape[-1] ** 2, device=heat.device).view_as(heat[0])
     heat = heat - bias
     return (heat > threshold) & (heat == F.max_pool2d(heat[:, None], 3, 1, 1)[:, 0])
@@ -160,8 +157,7 @@ def load(size: int) -> tuple[Detector, About]:
 
 
 def nearest(height: int, width: int) -> int:
-    """The size of the network that an image of height x width goes to: nearest in the ratio of
-    their areas."""
+    """The size of the network for an image of height x width: nearest in the ratio of areas."""
     return min(RESOLUTIONS, key=lambda size: abs(math.log(height * width / size**2)))
 
 

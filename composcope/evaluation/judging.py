@@ -24,8 +24,7 @@ def judged(
     trained: int | None,
     extras: int,
 ) -> list[Row]:
-    """For each K shares and means, and what of the failures the detector may explain; K_max by each
-    rule."""
+    """For each K shares, means, and failures that the detector may explain; K_max by each rule."""
     outcomes = {K: some.outcomes(conditioner, tolerance) for K, some in answers.items()}
     coordinates = {**setting, "tolerance": tolerance if conditioner.has_places else None}
     rows = []
@@ -65,8 +64,7 @@ def known_error(
     answers: Mapping[int, Answers],
     keep: str | Path | None,
 ) -> Error | None:
-    """The detector's own error at what was asked; None for conditions that no scene of ours can be
-    made of."""
+    """The detector's own error at what was asked; None where no scene can be made of it."""
     shape = next(iter(answers.values())).images.shape[1:3]
     place = Path(keep) if keep else None
     try:

@@ -68,8 +68,7 @@ def paper_rule(trained: int, error: Error | None) -> Rule:
 
 
 def strict_rule(K: int, right: Shares, near: Shares, images: int) -> Bool[np.ndarray, " times"]:
-    """Ours, the same for every K: right in at least half of the images, and surely in more than a
-    quarter."""
+    """Ours, for every K: right in at least half of the images, surely in more than a quarter."""
     return (right >= 0.5) & (wilson(right, images)[0] > 0.25)
 
 

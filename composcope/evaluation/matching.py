@@ -37,8 +37,7 @@ class Outcome:
 def match(
     conditioner: SumOfParts, asked: Sequence, found: Sequence[Found], tolerance: float
 ) -> Outcome:
-    """Judge one image by its condition set: places by their distance, all other conditions by their
-    counts."""
+    """Judge an image by its condition set: places by distance, other conditions by their counts."""
     if conditioner.has_places:
         return match_places(asked, found, tolerance)
     return match_counts(asked, [conditioner.read(thing, (thing.x, thing.y)) for thing in found])

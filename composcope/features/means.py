@@ -36,8 +36,7 @@ from composcope.tensors import read_about, read_tensor, save_tensors
 
 @dataclass(frozen=True)
 class Probe:
-    """Which modules to look at and what to read there; what is read is kept as `prefix` + name + @
-    + level."""
+    """Which modules to look at and what to read there, kept as `prefix` + name + @ + level."""
 
     layers: tuple[str, ...]
     read: Read = output
@@ -87,8 +86,7 @@ def mean_activations(
 def adder(
     sums: Means, prefix: str, level: str, images: int, grid: int
 ) -> Callable[[str, Tensor], None]:
-    """What a hook does with an activation: pooled, it is added to the sums under its name and
-    level."""
+    """What a hook does with an activation: pooled, it is added under its name and level."""
 
     def add(name: str, activation: Tensor) -> None:
         if len(activation) != images:

@@ -56,8 +56,7 @@ def replicates(
     background: Float[Tensor, "groups features"],
     resamples: int = RESAMPLES,
 ) -> Float[Tensor, "one_and_resamples n n"]:
-    """Cosine matrices: first of all samples, then of resampled groups, the same groups whatever the
-    layer."""
+    """Cosine matrices: of all samples, then of resampled groups, the same for every layer."""
     groups = means.shape[1]
     if groups < 2:
         raise InputError(f"intervals over samples need at least 2 groups of samples, not {groups}")

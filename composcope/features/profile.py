@@ -67,8 +67,7 @@ class ConceptMeans:
         part: Callable[[str], str],
         outputs: Sequence[str] = (),
     ) -> tuple[list[Row], Matrices]:
-        """Every layer at every noise level; each part, by the mean of its layers' cosines; each
-        output space."""
+        """Every layer at every noise level; each part, by its layers' mean; each output space."""
         rows: list[Row] = []
         matrices: Matrices = {}
 

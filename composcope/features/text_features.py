@@ -104,8 +104,7 @@ def text_features(
 
 
 def prompts_of(asked: Prompts) -> dict[str, tuple[str, dict[str, str]]]:
-    """By name: the prompt, and the words in it whose attention is looked at, by the concepts they
-    stand for."""
+    """By name: the prompt, and the words whose attention is looked at, by their concepts."""
     word = {concept.name: concept.word for concept in asked.concepts}
     texts = {NOTHING: ("", {"": ""})}
     for concept in asked.concepts:

@@ -32,8 +32,7 @@ class Word(NamedTuple):
 
 
 def words(prompt: str) -> tuple[Word, ...]:
-    """The words of a prompt but for stop words; hyphens and apostrophes belong to a word, other
-    marks do not."""
+    """The words of a prompt but for stop words; hyphens and apostrophes belong to a word."""
     matches = re.finditer(r"\w+(?:[-'’]\w+)*", prompt)
     found = (Word(match.group(), match.start()) for match in matches)
     return tuple(word for word in found if word.text.lower() not in STOP_WORDS)
@@ -95,8 +94,7 @@ def thirds(prompt: str) -> dict[Word, int]:
 
 
 def dominant(influence: Float[Tensor, " conditions"]) -> list[int]:
-    """The fewest strongest conditions of which the weakest has >= 2x the influence of the next;
-    often none."""
+    """The fewest strongest conditions, the weakest of which has >= 2x the next's influence."""
     ranked = influence.argsort(descending=True)
     for count in range(1, len(ranked)):
         weakest, following = influence[ranked[count - 1]], influence[ranked[count]]

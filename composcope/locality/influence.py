@@ -27,8 +27,7 @@ def influence(
     condition_set: ConditionSet,
     seed: int = 0,
 ) -> Float[Tensor, "condition height width"]:
-    """Equation 10 for every condition of the set, averaged over the batch; image i is asked with
-    seed + i."""
+    """Equation 10 for every condition, averaged over the batch; image i is asked with seed + i."""
     sets = [condition_set] * len(x)
     return torch.stack(influences(denoiser, x, sigma, conditioner, sets, seed)).mean(0)
 
@@ -67,8 +66,7 @@ def without_each(
 
 
 def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
-    """Clean x with noise of level sigma: what the denoiser is trained on. Image i gets the noise of
-    seeds[i]."""
+    """Clean x with noise of level sigma, as in training; image i gets the noise of seeds[i]."""
     return images + sigma * noise(seeds, images.shape[1:]).to(images)
 
 

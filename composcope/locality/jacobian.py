@@ -85,8 +85,7 @@ def batched(
 def chunks(
     denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond, rows: int, memory: int
 ) -> tuple[int, int]:
-    """Samples in one forward pass, and cotangents in one backward pass, so that (1 + cotangents)
-    samples fit."""
+    """Samples in a forward pass and cotangents in a backward pass: 1 + cotangents samples fit."""
     fit = max(2, memory // max(1, saved_bytes(denoiser, x, sigma, cond)))
     together = min(rows, fit - 1)
     return max(1, fit // (1 + together)), together

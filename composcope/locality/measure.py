@@ -124,8 +124,7 @@ def setting_of(
 def pixels_at(
     places: Float[np.ndarray, "sample condition 2"] | None, size: Sequence[int]
 ) -> tuple[Pixel, ...]:
-    """The pixel (row, column) of each place, and the centre; with no places, three pixels on a
-    diagonal."""
+    """The pixel (row, column) of each place, and the centre; without places, of DIAGONAL."""
     where = DIAGONAL if places is None else [*places[0].tolist(), (0.5, 0.5)]
     return tuple(dict.fromkeys(pixel_of(place, size) for place in where))
 

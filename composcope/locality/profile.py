@@ -72,16 +72,14 @@ def covered(
 
 
 def near_chance(places: Float[np.ndarray, "*conditions 2"], radius: float = RADIUS) -> float:
-    """The conditional locality of conditions that act evenly over the image: the mean area of their
-    squares."""
+    """The locality of conditions that act evenly over the image: their squares' mean area."""
     return float(np.nanmean(near(places, (1, 1), radius)))
 
 
 def energy_share(
     energies: Float[np.ndarray, "sample *rest"], parts: Float[np.ndarray, "sample *rest"]
 ) -> Estimate:
-    """sum of `parts` over sum of `energies`, with an interval over samples; NaN where nothing acts
-    at all."""
+    """sum of `parts` over sum of `energies`, with an interval over samples; NaN for no energy."""
     n = len(energies)
     part = resampled(np.nansum(parts.reshape(n, -1), 1))
     whole = resampled(np.nansum(energies.reshape(n, -1), 1))
@@ -108,8 +106,7 @@ def own_share(
 
 
 def overlaps(influences: Maps) -> tuple[Float[np.ndarray, " sample"], Float[np.ndarray, " sample"]]:
-    """The overlap of each sample's conditions and its chance; NaN for a sample in which fewer than
-    two act."""
+    """The overlap of each sample's conditions and its chance; NaN where fewer than two act."""
     found = np.full((2, len(influences)), np.nan)
     for index, maps in enumerate(influences):
         pairs = [pair_overlap(a**2, b**2) for a, b in combinations(maps.astype(float), 2)]

@@ -18,8 +18,7 @@ SILU = 0.596  # root mean square of silu(n), n ~ N(0, 1); equation 81
 
 
 def normalize(x: Float[Tensor, "..."], dim: int | None = None) -> Float[Tensor, "..."]:
-    """Scale to unit root mean square along `dim`, or along all dimensions but the first (equation
-    47)."""
+    """Scale to unit root mean square along `dim`, or along all but the first (equation 47)."""
     over = [dim] if dim is not None else list(range(1, x.ndim))
     precise = torch.promote_types(x.dtype, torch.float32)
     norm = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=precise)
@@ -80,8 +79,7 @@ class MPFourier(nn.Module):
 
 
 class MPConv(nn.Module):
-    """Convolution (kernel 1, 3, ...) or linear map (kernel 0) with forced weight normalisation
-    (equation 66)."""
+    """Convolution (kernel 1, 3, ...) or linear map (0), weights forced to unit norm (eq. 66)."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int = 0):
         super().__init__()

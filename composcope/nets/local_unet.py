@@ -26,8 +26,7 @@ CHUNK = 128
 
 @dataclass(frozen=True)
 class Patches:
-    """The geometry: which pixels and which conditions belong to the patch of a cell (row,
-    column)."""
+    """The geometry: which pixels and conditions belong to the patch of a cell (row, column)."""
 
     resolution: int
     grid_size: int
@@ -142,8 +141,7 @@ class Patches:
 
 
 class LocalUNet(nn.Module):
-    """net(x, noise_label, cond) on whole images, made of one U-Net on patches; on patches it is
-    that U-Net."""
+    """net(x, noise_label, cond) on whole images, made of a U-Net on patches; on patches, that."""
 
     def __init__(self, unet: UNet, patches: Patches):
         super().__init__()

@@ -129,8 +129,7 @@ class UNet(nn.Module):
         self.out_conv = MPConv(out, (channels + gate**2) * fold**2, 3)
 
     def _latent(self, resolution: int, levels: int) -> int:
-        """The side of the folded image; every level must halve it exactly, and a plane must tile
-        it."""
+        """The side of the folded image, which levels must halve exactly and a plane must tile."""
         if resolution % (self.fold << (levels - 1)):
             divided = f"not divisible by fold {self.fold} x 2^{levels - 1} levels"
             raise InputError(f"resolution {resolution} is {divided}")
@@ -232,8 +231,7 @@ def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
 
 
 def sines(side: int, frequencies: Sequence[float]) -> Float[Tensor, "1 planes side side"]:
-    """Planes of unit variance over a square image: sines and cosines along each side, in half
-    periods a side."""
+    """Planes of unit variance over a square: sines and cosines along each side, in half periods."""
     at = torch.linspace(-1, 1, 2 * side + 1)[1::2] * math.pi
     rows = [wave(f * at) * math.sqrt(2) for f in frequencies for wave in (torch.sin, torch.cos)]
     across = torch.stack(rows)[:, None].expand(-1, side, side)

@@ -37,8 +37,7 @@ TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS
 
 
 def to_struct(scene: Scene, index: int, size: tuple[int, int]) -> dict[str, Any]:
-    """A scene as the official JSON has it; pixel_coords are of an image of its view, of this
-    (width, height)."""
+    """A scene as the official JSON has it; pixel_coords are of an image of this (width, height)."""
     right, _, ahead = camera_axes(scene.camera)
     behind = np.array([ahead[0], ahead[1], 0.0]) / np.hypot(ahead[0], ahead[1])
     directions = {"right": right, "left": -right, "behind": behind, "front": -behind}

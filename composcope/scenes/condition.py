@@ -134,8 +134,7 @@ class SumOfParts(ABC):
         raise InputError(f"a {self.noun} condition has no place in the image")
 
     def likeness(self, count: int) -> Float[np.ndarray, "features vectors"] | None:
-        """A vector for each feature of cond, alike where features mean alike things; None where
-        none are."""
+        """A vector for each feature of cond, alike where features mean alike things, or None."""
         return None
 
     def __call__(
@@ -174,8 +173,7 @@ class Locations(SumOfParts):
         return tuple(float(part) for part in value)
 
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
-        """The paper's first K places, or those of a random scene of K small objects that obeys the
-        rules."""
+        """The paper's first K places, or those of a random scene of K small objects."""
         if way == "paper":
             return PAPER_LOCATIONS[:K]
         # of mixed sizes, twelve hardly ever fit
@@ -323,8 +321,7 @@ class LocationList(Locations):
         return self.place(parts.unflatten(1, (self.slots, -1)).sum(1))
 
     def place(self, entry: Float[Tensor, "*batch waves"]) -> Float[Tensor, "*batch 2"]:
-        """The (u, v) whose waves an entry holds, read from the slowest ones; (0.5, 0.5) of an empty
-        slot."""
+        """The (u, v) whose waves an entry holds, from the slowest; (0.5, 0.5) of an empty slot."""
         present = entry[..., 0].clamp(min=1e-12)
         slow = torch.stack([entry[..., self.count], entry[..., 1]], -1) / present[..., None]
         return slow.clamp(-1, 1).arccos() / math.pi

@@ -53,8 +53,7 @@ def distance(shape, x, y, z):
 
 @compiled
 def enter(shape, ox, oy, oz, dx, dy, dz):
-    """Where the ray o + t d enters and leaves the unit shape with sharp edges (not the sphere):
-    (near, far)."""
+    """Where o + t d enters and leaves the unit shape with sharp edges (no sphere): (near, far)."""
     near, far = (-1 - oz) / dz, (1 - oz) / dz
     near, far = min(near, far), max(near, far)
     if shape == CUBE:
@@ -156,8 +155,7 @@ def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
 
 @compiled
 def axes(camera, half_width):
-    """Rows: right, up, forward of the camera, the first two scaled to half of a view of this half
-    width."""
+    """Rows: the camera's right, up, forward, the first two scaled to half of such a view."""
     x, y, z = camera
     flat, length = math.sqrt(x * x + y * y), math.sqrt(x * x + y * y + z * z)
     right = (-y / flat, x / flat, 0.0)
@@ -171,8 +169,7 @@ def axes(camera, half_width):
 
 @compiled
 def ray(frame, a, b):
-    """The direction in which the point (a, b) in [-1, 1]^2 of the view is seen: forward + a right +
-    b up."""
+    """The direction of the point (a, b) in [-1, 1]^2 of the view: forward + a right + b up."""
     dx = frame[2, 0] + a * frame[0, 0] + b * frame[1, 0]
     dy = frame[2, 1] + a * frame[0, 1] + b * frame[1, 1]
     dz = frame[2, 2] + a * frame[0, 2] + b * frame[1, 2]
@@ -208,8 +205,7 @@ def widen(box, frame, x, y, z, width, height):
 
 @compiled
 def corner(row, camera, k):
-    """Corner k of 8 of a box around an object, relative to the camera; a round shape's box faces
-    the camera."""
+    """Corner k of 8 of a box around an object, from the camera; a round shape's box faces it."""
     c, s = (row[4], row[5]) if row[0] == CUBE else (camera[1], -camera[0])
     scale = row[1] / math.sqrt(c * c + s * s)
     a = (2 * (k & 1) - 1) * scale

@@ -81,8 +81,7 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
 def render(
     scenes: Sequence[Scene], size: int | tuple[int, int] = 128
 ) -> UInt8[np.ndarray, "n h w 3"]:
-    """Images of the scenes; `size` is the side of a square or (width, height), which the view is
-    squeezed to."""
+    """Images; `size` is the side of a square or (width, height), which the view is squeezed to."""
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
     width, height = shape_of(size)
@@ -105,8 +104,7 @@ def visible_pixels(
 def layers(
     scenes: Sequence[Scene], size: int | tuple[int, int] = 128
 ) -> tuple[Int[np.ndarray, "n h w"], Float[np.ndarray, "n h w"]]:
-    """Which object each pixel's centre shows (-1 for the ground), and its depth along the viewing
-    direction."""
+    """Which object each pixel's centre shows (-1: the ground), and its depth along the view."""
     width, height = shape_of(size)
     depth = np.empty((len(scenes), height, width))
     index = np.empty(depth.shape, np.int64)
@@ -136,8 +134,7 @@ def encode(value):
 
 @compiled
 def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
-    """Per object and lamp the pixels of ground its shadow may touch, penumbra and a pixel's width
-    included."""
+    """Per object and lamp the pixels of ground its shadow may touch, with penumbra and a pixel."""
     out = np.empty((len(objects), LIGHTS, 4), np.int64)
     for i in range(len(objects)):
         row = objects[i]

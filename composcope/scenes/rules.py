@@ -41,8 +41,7 @@ FITS, CROWDED, NO_GROUND = 0, 1, 2  # what became of a scene
 
 @dataclass(frozen=True)
 class Rules:
-    """What scenes may look like; the defaults are the official generator's, but for the number of
-    objects."""
+    """What scenes may look like; but for the number of objects as in the official generator."""
 
     objects: tuple[int, int] = (1, 3)  # fewest and most, each number as likely
     shapes: tuple[str, ...] = SHAPES
@@ -188,8 +187,7 @@ def fill(seed, start, numbers, bounds, view, choice, places, counts, rows, looks
 
 @compiled
 def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, camera):
-    """One attempt at the objects of a scene: the next random number, what became of it, and at
-    which object."""
+    """One attempt at a scene's objects: the next random number, what became of it, at which."""
     shapes, sizes, materials, colors = choice
     spread, min_distance, margin = limits
     half_width, _, _, bounded = view

@@ -84,8 +84,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a picture is known to show, from wherever it was taken: objects and the (u, v) of their
-    centres."""
+    """What a picture is known to show, however taken: objects and the (u, v) of their centres."""
 
     objects: tuple[Object, ...]
     places: tuple[tuple[float, float], ...]

@@ -165,8 +165,7 @@ def ground(lights, x, y, out):
 
 @compiled
 def glint(lights, x, y, z, nx, ny, nz, vx, vy, vz, alpha2):
-    """Lamps and sun in a GGX gloss of this alpha squared, v pointing to the viewer: r, g, b (no
-    Fresnel)."""
+    """Lamps and sun in a GGX gloss of this alpha squared, v to the viewer: r, g, b (no Fresnel)."""
     r = g = b = 0.0
     nv = max(nx * vx + ny * vy + nz * vz, 0.05)
     for k in range(LIGHTS):
@@ -241,8 +240,7 @@ def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
 
 @compiled
 def bend(row, nx, ny, nz):
-    """How fast the object's normal turns along its surface, where it is n: an inverse radius of
-    curvature."""
+    """How fast the normal turns along the surface where it is n: an inverse radius."""
     if row[0] == SPHERE:
         return 1 / row[1]
     side = 1 - abs(nz)

@@ -87,8 +87,7 @@ def correlated_background(rho: float) -> Composition:
 
 
 def converse_gap() -> float:
-    """Of a conditional that is no CPC: its LCS against the gradient of the product of what the LCS
-    reads."""
+    """Of a conditional that is no CPC: its LCS against the gradient of the product it reads."""
     p, gaps = Coupled(0.8), []
     for sigma, J in product((0.0, 0.5, 3.0), all_subsets(3)):
         x, phat = points(p.n, sigma), induced(p, J)
@@ -201,8 +200,7 @@ def feature_space() -> Toy:
 
 
 def section_d(A: Tensor, turn: Tensor) -> dict[str, float]:
-    """Sampling p with the score of A # p: through A^t at every noise level, and with A itself in
-    its place."""
+    """Sampling p with the score of A # p: through A^t at every noise level, and with A itself."""
     base = gaussian_composition()
     J, T = frozenset({0, 2}), 10.0
     sheared, turned = FeatureComposition(base, A), FeatureComposition(base, turn)

@@ -39,8 +39,7 @@ NOTHING: Asked = frozenset()
 
 @runtime_checkable
 class Conditional(Protocol):
-    """A distribution over n pixels for every condition set, and the disjoint blocks its conditions
-    speak of."""
+    """A distribution over n pixels for every condition set, and the blocks of its conditions."""
 
     @property
     def n(self) -> int: ...
@@ -110,8 +109,7 @@ def induced(p: Conditional, J: Asked) -> Mixture:
 
 
 def line_integral(p: Conditional, x: Vectors, sigma: float, J: Asked) -> Float[Tensor, " batch"]:
-    """The LCS integrated along the straight way from 0 to x: log phat(x) - log phat(0) if it is a
-    gradient."""
+    """The LCS integrated from 0 straight to x: log phat(x) - log phat(0) if it is a gradient."""
     at, weight = map(torch.from_numpy, np.polynomial.legendre.leggauss(200))
     points = ((at[:, None, None] + 1) / 2 * x).flatten(0, 1)
     return weight / 2 @ (local_score(p, points, sigma, J).unflatten(0, (len(at), -1)) * x).sum(-1)
@@ -173,8 +171,7 @@ def learn_from_pairs(p: Conditional) -> Composition:
 
 
 def objects(side: int, width: float = 0.1) -> Composition:
-    """Images of side x side places of 2 x 2 pixels: an object is bright or dark (+-1), an empty
-    place is 0."""
+    """Images of side x side places of 2 x 2 pixels: objects are +-1, an empty place is 0."""
     pixels = torch.arange(4 * side**2).view(side, 2, side, 2).transpose(1, 2).reshape(-1, 4)
     shown = mixture([[1.0] * 4, [-1.0] * 4], width)
     blocks = tuple(map(tuple, pixels.tolist()))

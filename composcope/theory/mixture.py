@@ -104,8 +104,7 @@ def gaussian(mean: Sequence[float], deviation: float) -> Mixture:
 def mixture(
     means: Sequence[Sequence[float]], deviation: float, weights: Sequence[float] | None = None
 ) -> Mixture:
-    """Round components of one deviation around the given means, equally likely unless weights say
-    otherwise."""
+    """Round components of one deviation around the means, equally likely if without weights."""
     centres = torch.tensor(means, dtype=torch.float64)
     shares = torch.tensor(weights or [1.0] * len(centres), dtype=torch.float64)
     eye = torch.eye(centres.shape[1], dtype=torch.float64)

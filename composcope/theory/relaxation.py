@@ -24,8 +24,7 @@ WIDTH, LIFT = 0.5, 2.0  # of each bump; of the mean of an active block
 
 @dataclass(frozen=True)
 class Coupled:
-    """p(x | c_J) = sum_h p(h | J) prod_i N(x_i; h_i + LIFT [i in J], WIDTH^2); coupling strength
-    epsilon."""
+    """p(x | c_J) = sum_h p(h | J) prod_i N(x_i; h_i + LIFT [i in J], WIDTH^2); epsilon couples."""
 
     epsilon: float
     n: int = 4
@@ -85,8 +84,7 @@ def bound(of: list[tuple[float, float]], J: Asked) -> float:
 
 
 def kl_slope(p: Mixture, q: Mixture, sigma: float) -> float:
-    """Claim 1: d/dt KL(N_t[q] || N_t[r]) = -t E (grad log N_t[q]/N_t[r])^2 at t = sigma, over one
-    pixel."""
+    """Claim 1: d/dt KL(N_t[q] || N_t[r]) = -t E (grad log N_t[q]/N_t[r])^2 at t = sigma."""
     x, step = line(p, q, sigma)
     gap = (p.score(x, sigma) - q.score(x, sigma)).squeeze(1)
     return -sigma * (p.log_density(x, sigma).exp() * gap**2).sum().item() * step

@@ -34,8 +34,7 @@ CHUNK = 2**23  # entries of the largest array made at once (32 MiB in float32)
 
 @dataclass(frozen=True, eq=False)
 class ScoreMachine:
-    """`radius` k in cells of a grid x grid image; radius = grid - 1 or more is the ideal one (patch
-    = image)."""
+    """`radius` k in cells of a grid x grid image; grid - 1 or more is the ideal (patch = image)."""
 
     cells: Float[Tensor, "cells images values"]
     conditions: Float[Tensor, "cells images"] | None  # None: conditions are ignored

@@ -162,8 +162,7 @@ def descend(
     seeds: int,
     mean: bool,
 ) -> Float[Tensor, "records seeds d"]:
-    """f(xhat) along full-batch gradient descent on 1/2 |f(x) - x|^2, its mean or its sum over the
-    points x."""
+    """f(xhat) along full-batch gradient descent on 1/2 |f(x) - x|^2, its mean or sum over x."""
     layers = [layer.requires_grad_() for layer in net.layers(concepts.d, seeds)]
     seen = []
     for _ in range(steps):

@@ -70,8 +70,7 @@ def dynamics() -> Toy:
 
 
 def clock(U: Tensor, c: Concepts) -> float:
-    """W = U U^T under gradient flow of 1/2 |(W - I) A^{1/2}|^2, by autograd: its speed as a
-    multiple of V."""
+    """W = U U^T under gradient flow of 1/2 |(W - I) A^{1/2}|^2, by autograd: speed over V."""
     U = U.clone().requires_grad_()
     loss = 0.5 * ((U @ U.mT - torch.eye(c.d).double()) * c.a.sqrt()).square().sum()
     (slope,) = torch.autograd.grad(loss, U)
