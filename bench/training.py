@@ -1,6 +1,5 @@
 """What a training step of the laptop preset costs: scenes, loss, gradient, update, averages; and
-what sampling does.
-"""
+what sampling does."""
 
 import copy
 import math
@@ -18,9 +17,10 @@ from torch import Tensor
 
 from bench.nets import medians, operations, product
 from composcope.diffusion.checkpoint import State
+from composcope.diffusion.lesson import Denoising
 from composcope.diffusion.loss import Loss, generator
+from composcope.diffusion.recipe import layout, learning_rate
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import Denoising, layout, learning_rate
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, configure
 from composcope.runs.data import examples_of, images_of, measured
@@ -70,8 +70,7 @@ class Trainee:
 
 def speed_rows() -> list[Row]:
     """One thread, in processor seconds; the matrix product takes turns with what it is compared
-    with.
-    """
+    with."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     numba.set_num_threads(1)
