@@ -32,7 +32,8 @@ def wild(net):
 def unet(**more):
     blocks = {"down_block_types": ("DownBlock2D", "AttnDownBlock2D")}
     blocks |= {"up_block_types": ("AttnUpBlock2D", "UpBlock2D"), "attention_head_dim": 4}
-    return wild(diffusers.UNet2DModel(8, 3, 3, **SMALL | blocks | more))
+    channels = {"sample_size": 8, "in_channels": 3, "out_channels": 3}
+    return wild(diffusers.UNet2DModel(**SMALL | blocks | channels | more))
 
 
 def text_unet():
@@ -80,6 +81,7 @@ POOLED = torch.linspace(-1, 1, 3)[None]
 # Networks: how they are made, cond as the denoiser gets it, and what diffusers calls the same.
 NETWORKS = {
     "unconditional": (unet, None, {}),
+    "learned variance": (lambda: unet(out_channels=6), None, {}),
     "classes": (lambda: unet(num_class_embeds=6), ONE_HOT, {"class_labels": LABEL}),
     "text": (text_unet, TEXT, {"encoder_hidden_states": TEXT.view(1, 7, 6)}),
     "dit": (dit, ONE_HOT, {"class_labels": LABEL}),
@@ -306,3 +308,27 @@ def test_what_is_not_known_is_one_sentence():
         from_diffusers(text_unet(), noise)(torch.randn(1, 4, 8, 8), level, TEXT[:, :-1])
     with pytest.raises(InputError, match="the network takes text"):
         from_diffusers(text_unet(), noise)(torch.randn(1, 4, 8, 8), level, None)
+
+
+@pytest.mark.parametrize("scheduler", ["DPMSolverMultistepScheduler", "UniPCMultistepScheduler"])
+def test_other_solvers_of_a_flow_have_the_x0_of_the_flow(scheduler):
+    """Flow matching is also a setting of schedulers that have alphas_cumprod."""
+    net = unet()
+    noise = getattr(diffusers, scheduler)(prediction_type="flow_prediction", use_flow_sigmas=True)
+    twin = from_diffusers(net, diffusers.FlowMatchEulerDiscreteScheduler())
+    x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    sigma = torch.tensor([3.0, 0.2])
+    assert torch.equal(from_diffusers(net, noise)(x, sigma), twin(x, sigma))
+
+
+def test_a_network_made_from_a_known_one_is_known():
+    class Mine(diffusers.UNet2DModel):
+        pass
+
+    net = unet()
+    mine = wild(Mine.from_config(net.config))
+    noise = diffusers.DDPMScheduler()
+    x = torch.ones(1, 3, 8, 8)
+    want = from_diffusers(net, noise)(x, torch.ones(1))
+    for same in (mine, torch.compile(net)):
+        assert torch.equal(from_diffusers(same, noise)(x, torch.ones(1)), want)

@@ -16,7 +16,7 @@ from composcope.adapters.prediction import Steps
 from composcope.diffusion.denoiser import Conditioner, Drawer
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.errors import InputError
-from composcope.locality import influence, pixel_gradient
+from composcope.locality import audit, influence, pixel_gradient
 
 S = 0.7
 ALPHAS = (1 - torch.linspace(1e-4, 0.02, 1000, dtype=torch.float64)).cumprod(0)
@@ -182,6 +182,24 @@ def test_classes_have_names_or_numbers():
         classes([(0, 1)])
     with pytest.raises(InputError, match="cannot be left out"):
         Classes(3).left_out((1,))
+
+
+def test_labels_of_an_array_or_a_tensor_are_classes():
+    want = torch.eye(4)[[2, 1]]
+    for labels in (np.array([2, 1]), torch.tensor([2, 1])):
+        assert torch.equal(Classes(3, null=3)([(label,) for label in labels]), want)
+
+
+def test_latents_without_a_decoder_are_audited_and_shown_by_their_first_channels():
+    """From the darkest value, black, to the brightest."""
+    x = torch.zeros(1, 4, 2, 2)
+    x[0, 1, 0, 1] = 6
+    x[0, 3] = 9
+    denoiser = from_x0(lambda x, sigma: x, shape=(4, 2, 2))
+    want = np.zeros((1, 2, 2, 3), np.uint8)
+    want[0, 0, 1, 1] = 255
+    assert np.array_equal(denoiser.decode(x), want)
+    assert audit(denoiser, x, sigmas=[0.001]).levels[0].picture.shape == (2, 2, 3)
 
 
 def test_phrases_are_joined_and_left_out():

@@ -25,6 +25,24 @@ def denoiser(x, sigma, cond):
 def flat(x, sigma, cond):
     return x[:, 0]
 
+def broken(x, sigma, cond):
+    return x.reshape(7, 7)
+
+class Bright:
+    """Of another shape than square and colour; it paints how bright each image is on the whole."""
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def __call__(self, x, sigma, cond):
+        assert x.shape[1:] == self.shape
+        return 0.5 * x
+
+gray, wide, latent = Bright(1, 16, 16), Bright(3, 16, 24), Bright(4, 8, 8)
+
+from composcope.adapters import from_eps
+adapted = from_eps(lambda x_t, t: 0.5 * x_t, torch.linspace(0.99, 0.01, 10))
+
 class Words:
     features = 4
 
@@ -75,6 +93,39 @@ def test_a_denoiser_of_ones_own_with_words_as_conditions(folder, capsys):
     assert picture.std() > 10  # something is drawn
 
 
+@pytest.mark.parametrize("name", ["gray", "wide", "adapted"])
+def test_pictures_take_the_shape_of_the_denoisers_x(folder, name):
+    out = folder / "audit.jsonl"
+    images = ("--images", str(folder / "photos"), "--sigmas", "1", "--out", str(out))
+    sys.argv = ["composcope", "audit", f"{folder / 'my_model.py'}:{name}", *images]
+    main()
+    assert [row.value for row in where(read_rows(out), what="locality/square")] == [1]
+
+
+def test_what_is_asked_of_each_image_goes_by_the_order_of_their_names(folder):
+    """The third picture is the bright one, and the third set asks for a word that acts where it is
+    bright alone."""
+    for index, level in enumerate((0, 0, 255)):
+        flat = np.full((16, 16, 3), level, np.uint8)
+        Image.fromarray(flat).save(folder / "photos" / f"{index}.png")
+    (folder / "each.json").write_text('[["sky"], ["sky"], ["lake"]]')
+    (folder / "lit.py").write_text(
+        "from my_model import conditioner\n"
+        "def denoiser(x, sigma, cond):\n"
+        "    lit = (x.mean((1, 2, 3), keepdim=True) > 0).float()\n"
+        "    return 0.5 * x + lit * cond[:, 3, None, None, None]\n"
+    )
+    for count in (3, 2):  # one for each picture, of which fewer may be measured
+        out = folder / f"{count}.jsonl"
+        sys.argv = ["composcope", "audit", f"{folder / 'lit.py'}:denoiser", "--size", "16"]
+        sys.argv += ["--images", str(folder / "photos"), "--num", str(count), "--sigmas", "0.001"]
+        sys.argv += ["--conditioner", f"{folder / 'lit.py'}:conditioner", "--out", str(out)]
+        sys.argv += ["--asked", str(folder / "each.json")]
+        main()
+        [acts] = where(read_rows(out), what="locality/influence")
+        assert acts.value == pytest.approx((count - 2) * 3**0.5 / 3)
+
+
 def test_without_conditions_and_as_json(folder, capsys):
     out = run(folder, "denoiser", "--sigmas", "1", "--num", "2", "--json")
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -85,6 +136,8 @@ def test_without_conditions_and_as_json(folder, capsys):
 def test_what_is_wrong_is_one_sentence_and_nothing_is_left_behind(folder, capsys):
     (folder / "broken.json").write_text('["sky"]')
     (folder / "two.json").write_text('[["sky"], ["lake"]]')
+    (folder / "who.json").write_text('[["who"]]')
+    (folder / "raises.py").write_text("{}['weights']")
     (folder / "spoiled.py").write_text("def denoiser(:")
     words = ("--conditioner", f"{folder / 'my_model.py'}:conditioner")
     for name, more, said in (
@@ -93,7 +146,20 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_left_behind(folder, capsys
         ("denoiser", words, "a conditioner and no condition sets"),
         ("denoiser", ("--asked", str(folder / "asked.json")), "without a conditioner"),
         ("denoiser", (*words, "--asked", str(folder / "broken.json")), "Expected `array`"),
-        ("denoiser", (*words, "--asked", str(folder / "two.json")), "2 condition sets for 3"),
+        (
+            "denoiser",
+            (*words, "--asked", str(folder / "two.json")),
+            "two.json has 2 condition sets",
+        ),
+        ("denoiser", (*words, "--asked", str(folder / "who.json")), "ValueError: 'who' is not in"),
+        ("broken", (), "my_model.py, line 16: RuntimeError: shape '[7, 7]' is invalid"),
+        ("Bright", (), "is a class"),
+        ("latent", (), "x has 4 channels"),
+        (
+            "denoiser",
+            ("--conditioner", f"{folder / 'raises.py'}:it"),
+            "raises.py, line 1: KeyError",
+        ),
         ("denoiser", ("--conditioner", "conditioner"), "give FILE.py:NAME"),
         ("denoiser", ("--conditioner", f"{folder / 'spoiled.py'}:it"), "cannot be imported"),
         ("denoiser", ("--conditioner", f"{folder / 'none.py'}:it"), "there is no file"),

@@ -138,6 +138,19 @@ def test_conditions_are_called_what_people_call_them():
     assert condition_names([(0.65, 0.25), "red", "red", 7]) == ("0.65,0.25", "red", "red #2", "7")
 
 
+def test_a_name_with_dollars_is_drawn_as_it_is():
+    class Prices(ColorCounts):
+        def left_out(self, condition_set, seed=0):
+            return super().left_out(("red",), seed)
+
+        def __call__(self, condition_sets, seed=0):
+            return super().__call__([("red",)] * len(condition_sets), seed)
+
+    figure = audit(bands, torch.zeros(1, 3, 8, 8), [(r"$\nope$",)], Prices(), SIGMAS).plot()
+    figure.draw_without_rendering()
+    assert figure.axes[4].get_ylabel() == r"$\nope$"
+
+
 def test_a_trajectory_is_the_same_whatever_level_is_looked_at_first():
     def exact(x, sigma, cond):  # of data N(3, 0.1^2) in every pixel
         s = sigma[:, None, None, None] ** 2
@@ -187,7 +200,7 @@ class OneRow(LocationGrid):
         ({"states": "trajectory", "sigmas": [0.5, 5.0]}, "falling noise levels"),
         ({"condition_sets": SETS[:1]}, "1 condition sets for 2 images"),
         ({"condition_sets": None}, "a conditioner and no condition sets"),
-        ({"condition_sets": ["red", "blue"]}, "not a string"),
+        ({"condition_sets": ["red", "blue"]}, "put 'red' in brackets"),
         ({"conditioner": None}, "condition sets without a conditioner"),
         (
             {"conditioner": TooFew(8)},

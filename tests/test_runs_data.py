@@ -9,6 +9,7 @@ from PIL import Image
 
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.errors import InputError
+from composcope.evaluation import evaluate
 from composcope.locality import audit
 from composcope.runs import configure, load
 from composcope.runs.config import Config
@@ -60,6 +61,8 @@ def test_words_are_trained_on_drawn_with_and_audited(folder, tmp_path):
     report = audit(model, images, sets, model.conditioner, sigmas=[1.0])
     table = report.table()
     assert "1.000" in table
+    with pytest.raises(InputError, match="a word of this model cannot be counted"):
+        evaluate(model)
 
 
 def test_places_and_shards_are_trained_on(folder, tmp_path):

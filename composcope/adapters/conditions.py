@@ -1,6 +1,8 @@
 """Conditioners of foreign models: a class, or phrases of a prompt."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -37,8 +39,11 @@ class Classes:
 
     def label(self, condition: Condition) -> int:
         """The number of a class."""
-        number = self.names.get(condition) if isinstance(condition, str) else condition
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < self.count:
+        given = self.names.get(condition) if isinstance(condition, str) else condition
+        number = -1
+        with suppress(TypeError):  # whole numbers of numpy and torch are numbers too
+            number = -1 if isinstance(given, bool) else operator.index(given)
+        if not 0 <= number < self.count:
             known = f"from 0 to {self.count - 1}"
             if self.names:
                 known = f"{known}, or names such as {next(iter(self.names))!r}"

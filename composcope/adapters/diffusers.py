@@ -54,11 +54,9 @@ def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = 
     """
     importable()
     pipe, net, scheduler = parts_of(source, scheduler)
-    kind = type(net).__name__
-    if kind not in NETWORKS:
-        raise InputError(f"the network {kind} is not known; known are {', '.join(NETWORKS)}")
+    kind = kind_of(net)
     network, conditioner = NETWORKS[kind](net, pipe, null_class)
-    vae = getattr(pipe, "vae", None)
+    vae = getattr(pipe, "vae", None) or getattr(pipe, "vqvae", None)
     return Adapted(
         network,
         convention_of(scheduler, real_times(net)),
@@ -98,13 +96,28 @@ def parts_of(source: Any, scheduler: Any) -> tuple[Any, Any, Any]:
         net = parts.get("unet") or parts.get("transformer")
         if net is None:
             raise InputError(f"{type(source).__name__} has neither a unet nor a transformer")
-        return source, net, scheduler or source.scheduler
+        return source, uncompiled(net), scheduler or source.scheduler
     if not isinstance(scheduler, SchedulerMixin):
         raise InputError(
             "from_diffusers takes a pipeline, or a network and its scheduler; the scheduler says "
             f"which noise the network was trained on, and it is {type(scheduler).__name__}"
         )
-    return None, source, scheduler
+    return None, uncompiled(source), scheduler
+
+
+def uncompiled(net: Any) -> Any:
+    """The network inside what torch.compile made of it: gradients are taken of that."""
+    return getattr(net, "_orig_mod", net)
+
+
+def kind_of(net: Any) -> str:
+    """The name of a network's class, or of the known one that it is made from."""
+    for parent in type(net).__mro__:
+        if parent.__name__ in NETWORKS:
+            return parent.__name__
+    raise InputError(
+        f"the network {type(net).__name__} is not known; known are {', '.join(NETWORKS)}"
+    )
 
 
 def shape_of(net: Any) -> tuple[int, int, int] | None:
@@ -124,7 +137,7 @@ def convention_of(scheduler: Any, real: bool) -> Convention:
     config = scheduler.config
     kind = type(scheduler).__name__
     predicts = config.get("prediction_type", "epsilon")
-    if kind.startswith("FlowMatch"):
+    if kind.startswith("FlowMatch") or predicts == "flow_prediction":
         return prediction.flow(float(config.num_train_timesteps))
     if kind.startswith("EDM") and predicts in EDM_SIGNS:
         return prediction.edm(float(config.sigma_data), EDM_SIGNS[predicts])
@@ -139,6 +152,13 @@ def convention_of(scheduler: Any, real: bool) -> Convention:
     return convention
 
 
+def predicted(out: Any, x_t: X) -> X:
+    """What a network returned, without the variance that some have as a second half."""
+    F = out.sample
+    half = F.shape[1] == 2 * x_t.shape[1]
+    return (F[:, : x_t.shape[1]] if half else F).to(x_t.dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class Unconditional:
     """A network of x_t and t alone."""
@@ -148,7 +168,7 @@ class Unconditional:
     def __call__(self, x_t: X, t: Tensor, cond: Cond = None) -> X:
         if cond is not None:
             raise InputError("the network is unconditional: nothing can be asked of it")
-        return self.net(x_t.to(self.net.dtype), t).sample.to(x_t.dtype)
+        return predicted(self.net(x_t.to(self.net.dtype), t), x_t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +186,7 @@ class OfClasses:
                 f"{self.classes.features} classes"
             )
         labels = cond.argmax(1).to(x_t.device)
-        out = self.net(x_t.to(self.net.dtype), t, class_labels=labels).sample
-        return out[:, : x_t.shape[1]].to(x_t.dtype)  # a DiT's second half is its variance
+        return predicted(self.net(x_t.to(self.net.dtype), t, class_labels=labels), x_t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +203,7 @@ class OfText:
     def widths(self) -> tuple[int, int, int]:
         """Features of a token, of the pooled embedding, and of the time ids."""
         config = self.net.config
-        if type(self.net).__name__ == "SD3Transformer2DModel":
+        if kind_of(self.net) == "SD3Transformer2DModel":
             return config.joint_attention_dim, config.pooled_projection_dim, 0
         if config.addition_embed_type != "text_time":
             return config.cross_attention_dim, 0, 0
@@ -210,7 +229,7 @@ class OfText:
             named["added_cond_kwargs"] = {"text_embeds": whole, "time_ids": time_ids}
         elif pooled:
             named["pooled_projections"] = whole
-        return self.net(x_t.to(self.net.dtype), timestep=t, **named).sample.to(x_t.dtype)
+        return predicted(self.net(x_t.to(self.net.dtype), timestep=t, **named), x_t)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Sigmas, X
-from composcope.diffusion.pixels import Pixels
+from composcope.diffusion.pixels import Pixels, stretched
 from composcope.errors import InputError
 
 SMALLEST = 2.0**-24  # stands for an alpha of 0, at which no x0 is left and sigma has no end
@@ -296,5 +296,7 @@ def per_image(number: Sigmas, x: X) -> Float[Tensor, "batch 1 1 1"]:
 
 
 def pictures(x: X) -> UInt8[np.ndarray, "batch height width 3"]:
-    """x in [-1, 1] as bytes; what has one channel is gray."""
+    """x in [-1, 1] as bytes; what has one channel is gray, latents are shown as `stretched`."""
+    if x.shape[1] not in (1, 3):
+        return stretched(x)
     return Pixels(torch.zeros(3, 1, 1), 1.0).decode(x.expand(-1, 3, -1, -1))

@@ -69,4 +69,7 @@ def main(args: Args) -> None:
     )
     dots = [condition for condition in conditions if np.shape(condition) == (2,)]
     write_png(args.out, sheet(images, [dots] * args.n))
-    print(f"{args.out}   next: composcope evaluate {args.run} counts what is drawn")
+    after = f"composcope locality {args.run} measures what its pixels look at"
+    if model.conditioner is not None and model.conditioner.countable:
+        after = f"composcope evaluate {args.run} counts what is drawn"
+    print(f"{args.out}   next: {after}")

@@ -85,6 +85,8 @@ def main(args: Args) -> None:
     start(config, folder, draw, workers=args.workers)
     if int(os.environ.get("RANK", 0)):
         return
-    print(f"the run is in {folder}   next: composcope evaluate {folder}")
+    countable = config.conditioner not in ("vocabulary", "none")
+    after = "evaluate" if countable else "sample"
+    print(f"the run is in {folder}   next: composcope {after} {folder}")
     if args.ship:
         print(f"shipped as {ship(folder, args.ship)}")

@@ -42,3 +42,14 @@ class Pixels(nn.Module):
         images = x * self.scale.to(x) + self.centre.to(x)
         bytes_ = ((images + 1) * 127.5).round().clamp(0, 255).to(torch.uint8)
         return bytes_.permute(0, 2, 3, 1).contiguous().cpu().numpy()
+
+
+def stretched(x: Float[Tensor, "n channel height width"]) -> UInt8[np.ndarray, "n height width 3"]:
+    """Pictures of an x that nobody says how to decode: its first channels, from the darkest to the
+    brightest value; gray if there are fewer than three."""
+    shown = x.detach().float().cpu().numpy()
+    shown = shown[:, :3] if x.shape[1] >= 3 else shown[:, :1].repeat(3, 1)
+    low = shown.min()
+    span = shown.max() - low
+    scaled = (shown - low) / (span if span > 0 else 1.0)
+    return (scaled * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)

@@ -61,6 +61,12 @@ def evaluate(
     conditioner = model.conditioner
     if conditioner is None:
         raise InputError("evaluate: this model has no conditioner, so nothing can be asked of it")
+    if not getattr(conditioner, "countable", False):
+        noun = getattr(conditioner, "noun", "condition")
+        raise InputError(
+            f"evaluate: a {noun} of this model cannot be counted: the detector knows the objects "
+            "of scenes alone; `audit` measures where conditions act"
+        )
     if num < 1 or steps < 2 or not tolerance > 0:
         needed = "at least 1 image for each K, 2 steps and a tolerance above 0"
         raise InputError(f"evaluate: {needed} are needed")

@@ -20,6 +20,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Denoiser, Wrapper, X
+from composcope.diffusion.pixels import stretched
 from composcope.diffusion.sample import denoised, noise, noise_levels
 from composcope.errors import InputError
 from composcope.locality.contract import (
@@ -293,7 +294,7 @@ def level_maps(
     if not all(bool(found.isfinite().all()) for found in (gradients, *maps)):
         where = f"not finite at sigma {sigma:g}"
         raise InputError(f"the gradients or influences of the denoiser are {where}")
-    picture = (decode or picture_of)(x0[:1])[0]
+    picture = (decode or stretched)(x0[:1])[0]
     return Level(sigma, picture, gradients.float().cpu().numpy(), filled_up(maps, x.shape[2:]))
 
 
@@ -331,15 +332,4 @@ def decoder_of(denoiser: Denoiser) -> Callable[[X], np.ndarray]:
     """How x0 becomes a picture: as the innermost denoiser says, if it does."""
     while isinstance(denoiser, Wrapper):
         denoiser = denoiser.denoiser
-    return getattr(denoiser, "decode", picture_of)
-
-
-def picture_of(x0: X) -> UInt8[np.ndarray, "batch height width 3"]:
-    """x0 of a denoiser that does not say how it is decoded: its first channels, darkest to
-    brightest value."""
-    shown = x0.float().cpu().numpy()
-    shown = shown[:, :3] if x0.shape[1] >= 3 else shown[:, :1].repeat(3, 1)
-    low = shown.min()
-    span = shown.max() - low
-    scaled = (shown - low) / (span if span > 0 else 1.0)
-    return (scaled * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)
+    return getattr(denoiser, "decode", stretched)

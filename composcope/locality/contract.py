@@ -106,10 +106,11 @@ def check_conditions(
         return None, [()] * count
     if len(condition_sets) != count:
         raise InputError(f"audit: {len(condition_sets)} condition sets for {count} images")
-    if any(isinstance(asked, str) for asked in condition_sets):
-        raise InputError(
-            "audit: a condition set is a sequence of conditions, not a string; put it in brackets"
-        )
+    for asked in condition_sets:
+        if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
+            raise InputError(
+                f"audit: a condition set is a sequence of conditions; put {asked!r} in brackets"
+            )
     found = getattr(denoiser, "conditioner", None) if conditioner is None else conditioner
     if found is None:
         raise InputError(

@@ -40,7 +40,7 @@ def figure_of(audit: "Audit") -> Figure:
     for panel in axes.flat:
         panel.set(xticks=[], yticks=[])
     for panel, label in zip(axes[:, 0], labels, strict=True):
-        panel.set_ylabel(label, fontsize=8)
+        panel.set_ylabel(label, fontsize=8, parse_math=False)  # a name may hold $
     return figure
 
 

@@ -59,6 +59,7 @@ class SumOfParts(ABC):
     noun: ClassVar[str]  # one condition, in sentences and figures: "location"
     like: ClassVar[str]  # conditions as on a command line: "0.65,0.65 0.35,0.35"
     has_places: ClassVar[bool] = False  # whether a condition speaks of a place in the image
+    countable: ClassVar[bool] = True  # whether an object of a scene is read as a condition
     # in which conditions can be chosen, the usual one first
     ways: ClassVar[tuple[str, ...]] = ("random",)
 
@@ -365,6 +366,7 @@ class Vocabulary(Names):
     scene is read as one: such models are drawn with and audited, not counted."""
 
     noun = "word"
+    countable = False
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
