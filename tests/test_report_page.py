@@ -8,8 +8,8 @@ from math import erf, sqrt
 
 import numpy as np
 import pytest
-import tyro
 
+from composcope.cli import arguments, main, module_of
 from composcope.errors import InputError
 from composcope.report.commands import command
 from composcope.report.drawing import multiple
@@ -197,7 +197,7 @@ def test_commands_are_commands(rows, monkeypatch):
     """Every one is read by the command's own parser, and says what the rows say."""
     program, name, *rest = shlex.split(command(rows))
     assert program == "composcope"
-    args = tyro.cli(__import__(f"composcope.cli.{name}", fromlist=["Args"]).Args, args=rest)
+    args = arguments(module_of(name), name, rest)
     row = rows[0]
     told = {
         "run": row.run,
@@ -213,8 +213,6 @@ def test_commands_are_commands(rows, monkeypatch):
 
 
 def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
-    from composcope.cli import main
-
     add_rows(tmp_path / "results" / "evaluate.jsonl", rows_of("mine", 8.0))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("composcope.cli.report.SHIPPED", tmp_path / "none")

@@ -5,11 +5,12 @@ from composcope.locality.audit import Audit, audit
 from composcope.locality.influence import influence, noised, trajectory
 from composcope.locality.intervention import ComposedScores, LocalConditions, LocalPixels, intervene
 from composcope.locality.jacobian import jacobian, pixel_gradient, pixel_reach
-from composcope.locality.measure import locality
+from composcope.locality.measure import MAPS, locality, maps_of
 from composcope.locality.neighbourhoods import INTERVENTIONS, Nearest, Strongest, Within
 
 __all__ = [
     "INTERVENTIONS",
+    "MAPS",
     "Audit",
     "ComposedScores",
     "Counted",
@@ -23,6 +24,7 @@ __all__ = [
     "intervene",
     "jacobian",
     "locality",
+    "maps_of",
     "noised",
     "pixel_gradient",
     "pixel_reach",

@@ -90,6 +90,13 @@ class Stored:
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
 
 
+def shown_images(config: Config, count: int, given: Path | None, seed: int) -> Tensor:
+    """The first images of a run's own data, or of a file or folder in its place, in [-1, 1]."""
+    side = config.architecture.resolution
+    source = Stored(given, side, seed) if given is not None else images_of(config)
+    return source(0, count)[0]
+
+
 def read(path: Path) -> list[np.ndarray]:
     if path.is_dir() and sources.is_data(path):
         return [sources.read_item(item) for item in sources.items(path)]
