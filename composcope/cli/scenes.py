@@ -5,7 +5,7 @@ it was stopped."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from composcope import options
 from composcope.scenes.export import Job, export
@@ -29,7 +29,7 @@ class Args:
 
 def main(args: Args) -> None:
     objects = options.whole_numbers(args.objects, "-", "--objects", "3 or 1-3")
-    still = {"camera_jitter": 0.0, "lamp_jitter": 0.0} if args.fixed else {}
+    still: dict[str, Any] = {"camera_jitter": 0.0, "lamp_jitter": 0.0} if args.fixed else {}
     rules = Rules(objects=objects, view=args.view, **still)
     size = options.whole_numbers(args.size, "x", "--size", "128 or 320x240")
     export(Job(args.num, size, args.format, rules, args.seed), args.out)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,7 +28,7 @@ def over(
     at = np.array([getattr(row, along) for row in own], float) + shift
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
     bars = np.clip([value - low, high - value], 0, None)
-    looks = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
+    looks: dict[str, Any] = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
     panel.errorbar(at, value, bars, elinewidth=0.7, label=label, **looks)
 
 
@@ -75,8 +76,8 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
             panel.text(0, index, " not measured", va="center", fontsize=8, color="gray")
         else:
             found = line.row.estimate
-            looks = {"color": style.color, "marker": style.marker, "ms": 6, "elinewidth": 0.9}
-            panel.errorbar(found.value, index, xerr=whiskers(found), **looks)
+            looks: dict[str, Any] = {"color": style.color, "marker": style.marker}
+            panel.errorbar(found.value, index, xerr=whiskers(found), ms=6, elinewidth=0.9, **looks)
         for theirs in line.paper:
             mark, _ = PAPER_MARKS[theirs.version]
             middle = (theirs.low + theirs.high) / 2
