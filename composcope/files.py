@@ -9,7 +9,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -115,6 +115,12 @@ def write_png(path: str | Path, picture: Any) -> None:
             picture.savefig(partial, format="png", dpi=130)
         else:
             picture.save(partial, "PNG")
+
+
+def write_pngs(folder: Path, pictures: Mapping[str, Any]) -> None:
+    """Pictures by their names, in one folder."""
+    for name, picture in pictures.items():
+        write_png(folder / f"{name}.png", picture)
 
 
 # Locks.

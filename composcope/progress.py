@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
 from rich.progress import (
@@ -75,6 +76,11 @@ def tell(*told: Any, json: str | None = None) -> None:
         shown.print(one, highlight=False, **plain)
     if json is not None:
         sys.stdout.write(json)
+
+
+def terminal_table(*heads: str) -> Table:
+    """A table without frames; the caller adds rows."""
+    return Table(*heads, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 @contextmanager

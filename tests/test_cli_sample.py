@@ -30,8 +30,8 @@ def command(capsys):
 
 def test_a_sheet_shows_what_was_asked(tmp_path, command):
     run, out = untrained(tmp_path / "run", "exp1"), tmp_path / "sheet.png"
-    words = ("sample", run, *PLACES, "-n", 3, "--steps", 3, "--out", out)
-    code, words_out, _ = command(*words)
+    words = ("sample", run, "--locations", "0.65,0.65 0.25,0.5", "--steps", 3, "--out", out)
+    code, words_out, _ = command(*words, "-n", 3)
     assert code == 0 and words_out.startswith(f"{out}   next: composcope evaluate")
     with Image.open(out) as picture:
         first = np.asarray(picture)
@@ -40,7 +40,7 @@ def test_a_sheet_shows_what_was_asked(tmp_path, command):
         for u, v in ((0.65, 0.65), (0.25, 0.5)):
             assert tuple(first[GAP + int(v * 128), GAP + 132 * column + int(u * 128)]) == ASKED
     # The second image is the first of the next seed: a picture is of its seed, not of its batch.
-    command("sample", run, *PLACES, "-n", 1, "--steps", 3, "--seed", 1, "--out", out)
+    command(*words, "-n", 1, "--seed", 1)
     with Image.open(out) as picture:
         alone = np.asarray(picture)[:, GAP : GAP + 128].astype(int)
     assert np.abs(alone - first[:, GAP + 132 : GAP + 260]).max() <= 1

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from composcope.cli import arguments, module_of
+from composcope.report.marks import Verdict
 from composcope.report.material import Material
 from composcope.report.tables import Html, Table
-from composcope.report.words import Verdict
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED

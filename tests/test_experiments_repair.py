@@ -13,7 +13,8 @@ from composcope.locality import intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
 from composcope.report import sections
 from composcope.report.material import Material
-from composcope.report.words import repaired
+from composcope.report.repair import repaired
+from composcope.report.section_figures import repair_figures
 from composcope.results import Row, read_rows, row, where
 from composcope.runs import load
 from composcope.runs.config import configure
@@ -240,7 +241,7 @@ def test_neighbourhoods(runs, tmp_path, monkeypatch):
 
 
 def test_the_report_shows_what_is_measured():
-    assert repaired([]) == [] and sections.repair_figures([]) == []
+    assert repaired([]) == [] and repair_figures([]) == []
     curve = [
         row("overlap/both", share, run="exp1", distance=d) for d, share in ((0.1, 0.2), (0.3, 1.0))
     ]
@@ -253,7 +254,7 @@ def test_the_report_shows_what_is_measured():
     said = " ".join(repaired(rows))
     assert "of 0.17 (exp1)" in said and "of 4 colours color draws" in said
     assert "conditional locality is 1" in said
-    assert len(sections.repair_figures(rows)) == 3
+    assert len(repair_figures(rows)) == 3
     forced = next(section for section in sections.SECTIONS if section.name == "forced")
     assert len(forced.figures(Material(rows=rows))) >= 3
     assert sections.section(forced, Material(rows=rows)).count("<figure") >= 3

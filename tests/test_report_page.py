@@ -7,9 +7,9 @@ from math import erf, sqrt
 
 import numpy as np
 import pytest
-import tyro
 from same_process import composcope
 
+from composcope.cli import arguments, module_of
 from composcope.errors import InputError
 from composcope.report.commands import command
 from composcope.report.drawing import multiple
@@ -187,7 +187,7 @@ def test_commands_are_commands(rows, monkeypatch):
     """Every one is read by the command's own parser, and says what the rows say."""
     program, name, *rest = shlex.split(command(rows))
     assert program == "composcope"
-    args = tyro.cli(__import__(f"composcope.cli.{name}", fromlist=["Args"]).Args, args=rest)
+    args = arguments(module_of(name), name, rest)
     row = rows[0]
     told = {"run": row.run, "snapshot": row.snapshot, "num": row.n}
     told |= {"steps": row.steps, "contrast": row.contrast}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from composcope.report.marks import two, verdict
 from composcope.report.material import joined, one
 from composcope.report.words import (
     claims,
@@ -13,8 +14,6 @@ from composcope.report.words import (
     not_so,
     policies,
     sure,
-    two,
-    verdict,
 )
 from composcope.results import Row, where
 from composcope.study.table import LOCAL, PaperValue, Side, v1, v3

@@ -10,6 +10,7 @@ LEAVES = {
     "compiled",
     "errors",
     "files",
+    "options",
     "pictures",
     "progress",
     "signals",

@@ -27,9 +27,9 @@ def test_the_plan_is_closed_and_writes_each_file_once(tmp_path, preset):
 
 PARSE = """
 import json, sys
-from composcope.cli.train import parse
+from composcope.cli import arguments, train
 for words in json.load(sys.stdin):
-    print(json.dumps(parse(words).config.json()))
+    print(json.dumps(arguments(train, "train", words).config.json()))
 """
 
 

@@ -39,7 +39,7 @@ class Classes:
 
     def label(self, condition: Condition) -> int:
         """The number of a class."""
-        given = self.names.get(condition) if isinstance(condition, str) else condition
+        given: Any = self.names.get(condition) if isinstance(condition, str) else condition
         number = -1
         with suppress(TypeError):  # whole numbers of numpy and torch are numbers too
             number = -1 if isinstance(given, bool) else operator.index(given)

@@ -1,12 +1,10 @@
 """How it is asked for: `composcope COMMAND ...`; one file a command, imported when it is called.
 
-Each file of this room has a frozen dataclass `Args`, whose docstring opens with a line to paste,
-and `main(args)`. One whose defaults depend on its arguments has `parse(words)` as well."""
+Each file of this room is opened by what its --help says, a line to paste first, and has a frozen
+dataclass `Args` and `main(args)`. One whose defaults depend on its arguments has `parse` as well."""
 
-import dataclasses
 import importlib.metadata
 import inspect
-import math
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -15,6 +13,7 @@ from typing import Annotated, Any, Union
 import tyro
 
 from composcope.errors import InputError, sentences
+from composcope.options import check_numbers
 
 COMMANDS = {
     "demo": "what the paper says and what our models do, in a report",
@@ -35,21 +34,22 @@ COMMANDS = {
     "rows": "what was measured, as a table, CSV, JSON or parquet",
 }
 COMPLETION = "--tyro-print-completion"
+FLAT = (tyro.conf.OmitArgPrefixes,)  # options of a dataclass in Args have no prefix
 
 
-def usage() -> str:
-    lines = "\n".join(f"  {name:10} {what}" for name, what in COMMANDS.items())
-    return (
-        "composcope scenes --objects 1-3 --num 12 --size 128 --out scenes\n\n"
-        f"commands:\n{lines}\n\ncomposcope COMMAND --help says more.\n"
-        f'Tab completion: eval "$(composcope {COMPLETION} bash)", or zsh or tcsh.'
-    )
+USAGE = """composcope scenes --objects 1-3 --num 12 --size 128 --out scenes
+
+commands:
+{}
+
+composcope COMMAND --help says more.
+Tab completion: eval "$(composcope --tyro-print-completion bash)", or zsh or tcsh."""
 
 
 def main() -> None:
     name, *rest = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
-        print(usage())
+        print(USAGE.format("\n".join(f"  {name:10} {what}" for name, what in COMMANDS.items())))
         return
     if name == "--version":
         print(importlib.metadata.version("composcope"))
@@ -57,14 +57,14 @@ def main() -> None:
     with sentences():
         if name == COMPLETION:
             complete(rest)
-        elif name not in COMMANDS:
+            return
+        if name not in COMMANDS:
             names = ", ".join(COMMANDS)
             raise InputError(f"there is no command {name!r}; the commands are {names}")
-        else:
-            command = module_of(name)
-            args = arguments(command, name, rest)
-            check_numbers(args)
-            command.main(args)
+        command = module_of(name)
+        args = arguments(command, name, rest)
+        check_numbers(args)
+        command.main(args)
 
 
 def module_of(name: str) -> ModuleType:
@@ -73,35 +73,20 @@ def module_of(name: str) -> ModuleType:
 
 def arguments(command: ModuleType, name: str, words: Sequence[str]) -> Any:
     """The Args of a command line."""
-    if hasattr(command, "parse"):
-        return command.parse(words)
-    about = inspect.getdoc(command.Args)
-    return tyro.cli(command.Args, prog=f"composcope {name}", description=about, args=words)
 
+    def parse(words: Sequence[str], default: Any = tyro.MISSING_NONPROP) -> Any:
+        how: dict[str, Any] = {"prog": f"composcope {name}", "description": inspect.getdoc(command)}
+        return tyro.cli(command.Args, args=words, default=default, config=FLAT, **how)
 
-def check_numbers(args: Any, name: str = "") -> None:
-    """An InputError for numbers that no option can mean: not finite, or beyond 64 bits."""
-    if dataclasses.is_dataclass(args):
-        for field in dataclasses.fields(args):
-            check_numbers(getattr(args, field.name), f"--{field.name.replace('_', '-')}")
-    elif isinstance(args, list | tuple):
-        for value in args:
-            check_numbers(value, name)
-    elif isinstance(args, float) and not math.isfinite(args):
-        raise InputError(f"{name} {args}: not a finite number")
-    elif isinstance(args, int) and not -(2**62) < args < 2**62:
-        raise InputError(f"{name}: a number of {len(str(args))} digits is too large")
-    elif isinstance(args, int) and name == "--seed" and args < 0:
-        raise InputError(f"{name} {args}: a seed is 0 or more")
+    return command.parse(words, parse) if hasattr(command, "parse") else parse(words)
 
 
 def complete(words: Sequence[str]) -> None:
     """Print the shell's completion of all commands and their options."""
     if list(words) not in (["bash"], ["zsh"], ["tcsh"]):
         raise InputError(f"{COMPLETION} takes a shell: bash, zsh or tcsh")
-    kinds = []
-    for name, what in COMMANDS.items():
-        known = tyro.conf.subcommand(name, description=what)
-        kinds.append(Annotated[module_of(name).Args, known])
-    flat = (tyro.conf.OmitArgPrefixes,)
-    tyro.cli(Union[tuple(kinds)], prog="composcope", args=[COMPLETION, *words], config=flat)  # type: ignore[arg-type,call-overload] # noqa: UP007
+    kinds = [
+        Annotated[module_of(name).Args, tyro.conf.subcommand(name, description=what)]
+        for name, what in COMMANDS.items()
+    ]
+    tyro.cli(Union[tuple(kinds)], prog="composcope", args=[COMPLETION, *words], config=FLAT)  # type: ignore[arg-type,call-overload] # noqa: UP007

@@ -1,23 +1,25 @@
-"""`composcope demo`: scenes, what shipped models draw, where their scores look, and the report."""
+"""composcope demo --out report
+
+The main job in a few minutes: a sheet of scenes; the shipped models asked for 1, 3, 6 and 9
+objects, counted live; where their scores look; and the page with every number that ships with
+them."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL.Image import Image
 
-from composcope.diffusion.denoiser import Drawer
+from composcope import LocalConditions, Rules, load, render, sample
 from composcope.errors import InputError
 from composcope.evaluation import evaluate
-from composcope.files import write_png, write_text
-from composcope.locality import LocalConditions, locality
+from composcope.files import write_png
+from composcope.locality import locality
 from composcope.report.material import material
-from composcope.report.page import page
+from composcope.report.page import write_page
 from composcope.report.sheets import sheet
 from composcope.report.words import headline
 from composcope.results import Row, add_rows, where
-from composcope.runs import load
-from composcope.runs.model import SHIPPED
-from composcope.scenes import Rules, render, sample
+from composcope.study.shipped import SHIPPED, ships
 
 K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 # What is drawn live: a shipped model, and whether its conditions are made local at sampling time.
@@ -29,20 +31,10 @@ SAMPLES = 2
 
 @dataclass(frozen=True)
 class Args:
-    """composcope demo --out report
-
-    The main job in a few minutes: a sheet of scenes; the shipped models asked for 1, 3, 6 and 9
-    objects, counted live; where their scores look; and the page with every number that ships with
-    them."""
-
-    out: Path = Path("report")
-    """folder of the page and its pictures"""
-    num: int = 4
-    """images drawn for each number of objects"""
-    steps: int = 12
-    """steps of the sampler"""
-    seed: int = 0
-    """of the noise"""
+    out: Path = Path("report")  # folder of the page and its pictures
+    num: int = 4  # images drawn for each number of objects
+    steps: int = 12  # steps of the sampler
+    seed: int = 0  # of the noise
 
 
 def main(args: Args) -> None:
@@ -53,43 +45,31 @@ def main(args: Args) -> None:
     write_png(args.out / "scenes.png", scenes_sheet())
     print(f"scenes with their labels: {args.out / 'scenes.png'}")
     for run, mended in DRAWN:
-        if shipped(run):
-            model = load(run)
-            drawer = LocalConditions(model) if mended else model
-            add_rows(live / "rows.jsonl", drawn(drawer, args, live))
-    for run in LOOKED_AT:
-        if shipped(run):
-            add_rows(live / "rows.jsonl", looked(run, args.seed, live))
+        if ships(run):
+            add_rows(live / "rows.jsonl", drawn(run, mended, args, live))
+    for run in filter(ships, LOOKED_AT):
+        add_rows(live / "rows.jsonl", looked(run, args.seed, live))
     found = material(SHIPPED, [live])
-    path = args.out / "index.html"
-    write_text(path, page(found))
+    path = write_page(args.out, found)
     print(headline(found.rows))
     print(f"open {path}; ask the models yourself: composcope explore")
 
 
-def shipped(run: str) -> bool:
-    """Says so where it does not."""
-    if (SHIPPED / run / "config.json").exists():
-        return True
-    print(f"{run} does not ship; composcope reproduce --only {run} trains it")
-    return False
-
-
-def drawn(model: Drawer, args: Args, live: Path) -> list[Row]:
+def drawn(run: str, mended: bool, args: Args, live: Path) -> list[Row]:
     """Figure 1, live: 1, 3, 6 and 9 of the paper's places, counted; and a line in the terminal."""
-    name = " with local conditions" if model.about.get("intervention") else ""
-    keep = live / f"{model.about['run']}{name}"
+    model = LocalConditions(load(run)) if mended else load(run)
+    name = f"{run} with local conditions" if mended else run
+    keep = live / name
     rows = evaluate(model, K_SHOWN, args.num, steps=args.steps, seed=args.seed, keep=keep)
     found = [f"asked {row.K}: {row.value:.1f} there" for row in where(rows, what="length/found")]
-    print(f"{model.about['run']}{name}: {', '.join(found)}")
+    print(f"{name}: {', '.join(found)}")
     return rows
 
 
 def looked(run: str, seed: int, live: Path) -> list[Row]:
     """Figure 2, live and coarse: a few noise levels, a few samples."""
-    rows = locality(
-        load(run), levels=NOISE_LEVELS, num=SAMPLES, seed=seed, keep=live / f"where {run} looks"
-    )
+    keep = live / f"where {run} looks"
+    rows = locality(load(run), levels=NOISE_LEVELS, num=SAMPLES, seed=seed, keep=keep)
     for row in where(rows, what="locality/conditional_locality"):
         print(f"{run}: conditional locality {row.estimate}, chance {row.chance:.2f}")
     return rows

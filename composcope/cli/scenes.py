@@ -1,52 +1,36 @@
-"""The command `scenes`: images of CLEVR scenes with exact ground truth, in files."""
+"""composcope scenes --objects 1-3 --num 1000 --size 128 --out scenes
 
-from dataclasses import dataclass, replace
+Make CLEVR scenes: images and the JSON that says what is where. The same command goes on where
+it was stopped."""
+
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from composcope.errors import InputError
+from composcope import options
 from composcope.scenes.export import Job, export
 from composcope.scenes.rules import Rules
 
 
 @dataclass(frozen=True)
 class Args:
-    """composcope scenes --objects 1-3 --num 1000 --size 128 --out scenes
-
-    Make CLEVR scenes: images and the JSON that says what is where. The same command goes on where
-    it was stopped."""
-
-    out: Path
-    """The folder to write to: a new one, or that of the same command."""
+    out: Path  # The folder to write to: a new one, or that of the same command.
     objects: str = "1-3"
     """How many, each number as likely: 3 or 1-3. The rules leave room for 10, with patience 12."""
-    num: int = 1000
-    """How many images."""
-    size: str = "128"
-    """Pixels: 128 for 128x128, or 320x240. Squares of the full view are squeezed from 4:3."""
+    num: int = 1000  # How many images.
+    size: str = "128"  # Pixels: 128 for 128x128, or 320x240; squares are squeezed from 4:3.
     view: Literal["full", "square"] = "full"
     """What of the official 4:3 frame is shown: all of it, or its centre square."""
     format: Literal["clevr", "webdataset", "parquet"] = "clevr"
     """PNGs with the official CLEVR_scenes.json, .tar shards, or .parquet shards."""
-    seed: int = 0
-    """Scene i of a seed is always the same scene."""
-    fixed: bool = False
-    """Keep camera and lamps where they are, instead of moving them a little in each scene."""
+    seed: int = 0  # Scene i of a seed is always the same scene.
+    fixed: bool = False  # Keep camera and lamps in place; else they move a little in each scene.
 
 
 def main(args: Args) -> None:
-    objects = whole_numbers(args.objects, "-", "--objects", "3 or 1-3")
-    rules = Rules(objects=objects, view=args.view)
-    if args.fixed:
-        rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)
-    size = whole_numbers(args.size, "x", "--size", "128 or 320x240")
+    objects = options.whole_numbers(args.objects, "-", "--objects", "3 or 1-3")
+    still: dict[str, Any] = {"camera_jitter": 0.0, "lamp_jitter": 0.0} if args.fixed else {}
+    rules = Rules(objects=objects, view=args.view, **still)
+    size = options.whole_numbers(args.size, "x", "--size", "128 or 320x240")
     export(Job(args.num, size, args.format, rules, args.seed), args.out)
     print(f"{args.num} scenes are in {args.out}   next: composcope train exp1 --data {args.out}")
-
-
-def whole_numbers(text: str, between: str, option: str, like: str) -> tuple[int, int]:
-    """One number, which stands for two equal ones, or two."""
-    parts = text.split(between)
-    if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
-        raise InputError(f"{option} {text!r} is not like {like}")
-    return int(parts[0]), int(parts[-1])

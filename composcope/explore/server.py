@@ -8,9 +8,9 @@ import asyncio
 import ipaddress
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from composcope.errors import InputError
 from composcope.explore.requests import LARGEST, Described, Look, Picture, Sample, check, parse
+from composcope.explore.settings import Settings
 from composcope.explore.worker import Busy, Failed, Stage, Workshop, log
 from composcope.results import Row, gather
 
@@ -48,19 +49,6 @@ HEADERS = {
     b"cross-origin-opener-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is served, where, and to whom."""
-
-    runs: tuple[str, ...] = ()
-    host: str = "127.0.0.1"
-    port: int = 8765
-    token: str | None = None
-    report: Path = Path("report/index.html")
-    results: Path = Path("results")
-    folders: dict[str, Path] = field(default_factory=dict)  # of each run, by its name
 
 
 def json_of(value: Any, status: int = 200) -> Response:
@@ -383,10 +371,3 @@ def bound(host: str, port: int) -> socket.socket:
         raise InputError(
             f"cannot listen on {host}, port {port} ({why}); choose another --port"
         ) from None
-
-
-def folders_of(runs: Sequence[str], shipped: Path) -> dict[str, Path]:
-    """The folder of each run by its name: where its rows are."""
-    named = {Path(run).resolve().name: Path(run) for run in runs if Path(run).is_dir()}
-    ours = {folder.name: folder for folder in shipped.iterdir() if folder.is_dir()}
-    return {**ours, **named}

@@ -3,7 +3,8 @@
 rows = features(load("color"))"""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -97,6 +98,16 @@ def features(
     rows += concepts.feature_space(early_layers(means, layers), list(LOOKED_AT), "encoder")
     keep_matrices(keep, about, matrices, list(asked))
     return rows
+
+
+@contextmanager
+def no_denormals() -> Iterator[None]:
+    """Attention to padding is so close to nothing that it slows a processor five times."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def same(x: X) -> X:

@@ -120,3 +120,9 @@ SDXL_PROMPTS = Prompts(
     ),
     places=((0.2, 0.6), (0.8, 0.6), (0.5, 0.6), (0.5, 0.15)),
 )
+
+
+def prompts_for(model: Path, given: Path | None = None) -> Prompts:
+    """Those that are given, else those that come with a model, else the paper's."""
+    own = given or model / "prompts.json"
+    return read_prompts(own) if given or own.is_file() else SDXL_PROMPTS

@@ -5,9 +5,17 @@ from composcope.locality.audit import Audit, audit
 from composcope.locality.influence import influence, noised, trajectory
 from composcope.locality.intervention import ComposedScores, LocalConditions, LocalPixels, intervene
 from composcope.locality.jacobian import pixel_gradient
-from composcope.locality.measure import locality
+from composcope.locality.measure import MAPS, locality, maps_of
 from composcope.locality.neighbourhoods import INTERVENTIONS, Nearest, Strongest, Within
 
-__all__ = ["INTERVENTIONS", "Audit", "ComposedScores", "Counted", "LocalConditions", "LocalPixels"]
+__all__ = [
+    "INTERVENTIONS",
+    "MAPS",
+    "Audit",
+    "ComposedScores",
+    "Counted",
+    "LocalConditions",
+    "LocalPixels",
+]
 __all__ += ["Nearest", "Strongest", "Within", "audit", "influence", "intervene"]
-__all__ += ["locality", "noised", "pixel_gradient", "trajectory"]
+__all__ += ["locality", "maps_of", "noised", "pixel_gradient", "trajectory"]

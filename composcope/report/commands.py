@@ -8,18 +8,9 @@ from composcope.results import Row
 
 def command(rows: Sequence[Row]) -> str:
     """Of rows that one command makes: they differ in K, noise level, pixel, layer, ... alone."""
-    row = rows[0]
-    room, _, _ = row.what.partition("/")
-    if room == "length":
-        return evaluate(rows)
-    if room == "locality":
-        return locality(rows)
-    if room == "features":
-        return features(rows)
-    if room == "circles":
-        words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
-        return "composcope sim --circles" + spelled(words)
-    return f"composcope {room}"
+    made_by = {"length": evaluate, "locality": locality, "features": features, "circles": circles}
+    room = rows[0].room
+    return made_by[room](rows) if room in made_by else f"composcope {room}"
 
 
 def evaluate(rows: Sequence[Row]) -> str:
@@ -60,6 +51,12 @@ def features(rows: Sequence[Row]) -> str:
         )
     words = {**model(row), "--num": number_of(rows), "--seed": row.seed or None}
     return f"composcope features {shlex.quote(str(row.run))}" + spelled(words)
+
+
+def circles(rows: Sequence[Row]) -> str:
+    row = rows[0]
+    words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
+    return "composcope sim --circles" + spelled(words)
 
 
 def number_of(rows: Sequence[Row]) -> int | None:

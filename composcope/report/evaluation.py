@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from PIL.Image import Image
-from rich.box import SIMPLE_HEAD
 from rich.console import Group
-from rich.table import Table
 
+from composcope.progress import terminal_table
+from composcope.report.locality import band
+from composcope.report.looks import label
 from composcope.report.sheets import sheet
-from composcope.results import Row, where
+from composcope.results import Row, grouped, where
 
 COLUMNS = {
     "exact": "exact",
@@ -29,8 +30,8 @@ SHARES = ("exact", "complete", "error")  # the others are objects an image
 def table(rows: Sequence[Row]) -> Group:
     """A line for each K: shares of images and objects an image; below it K_max by each rule."""
     some = rows[0]
-    title = f"{some.run}: {some.asked} conditions, {some.n} images for each K"
-    shown = Table("K", title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown = terminal_table("K")
+    shown.title = f"{some.run}: {some.asked} conditions, {some.n} images for each K"
     for name, words in COLUMNS.items():
         # 8 columns hold "86%-100%" in a terminal of 80.
         shown.add_column(words, min_width=8 if name in ("exact", "complete") else None)
@@ -80,17 +81,8 @@ def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
         axes.set_ylim(-0.03, 1.03)
     else:
         axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
-    lines: dict[str, list[Row]] = {}
-    for row in where(rows, what=what):
-        label = ", ".join(str(part) for part in (row.run, row.intervention) if part)
-        lines.setdefault(label, []).append(row)
-    for label, own in lines.items():
-        own = sorted(own, key=lambda row: row.K or 0)
-        K = [row.K or 0 for row in own]
-        found = [row.estimate for row in own]
-        low = [one.value if one.low is None else one.low for one in found]
-        high = [one.value if one.high is None else one.high for one in found]
-        (line,) = axes.plot(K, [one.value for one in found], marker="o", markersize=3, label=label)
-        axes.fill_between(K, low, high, alpha=0.15, color=line.get_color())
+    by_model = grouped(where(rows, what=what), lambda row: label(row.run, row.intervention))
+    for model, own in by_model.items():
+        band(axes, own, model, None, along="K")
     axes.legend(frameon=False, fontsize=8)
     return figure

@@ -11,10 +11,12 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from composcope.report.locality import COLORS, band, edges
+from composcope.report.locality import band, bands, edges
 from composcope.results import Row, where
 
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
+KINDS = ("hidden", "attention")  # of activations of a text-to-image model
+OVERVIEW = ("down", "mid", "up", "latent", "pixel")
 MEASURES = ("between", "within", "ratio")
 
 
@@ -52,6 +54,38 @@ def matrices(
     figure.colorbar(shown, ax=axes, shrink=0.6, label="cosine of $d_i$ and $d_j$")
     figure.suptitle(title, fontsize=9)
     return figure
+
+
+def level_figure(kept: Mapping[str, np.ndarray], level: str, title: str) -> Figure:
+    return matrices(level_matrices(kept, level), list(kept["concepts"]), title)
+
+
+def run_pictures(
+    run: str, kept: Mapping[str, np.ndarray], rows: Sequence[Row]
+) -> dict[str, Figure]:
+    """Of a run, by name: the matrices of each noise level, and the profile over layers."""
+    shown = {
+        f"matrices-{level}": level_figure(kept, level, f"{run}; {level} noise") for level in LEVELS
+    }
+    return {**shown, "profile": profile(rows)}
+
+
+def text_pictures(
+    kept: Mapping[str, Mapping[str, np.ndarray]], rows: Sequence[Row], few: Sequence[str]
+) -> dict[str, Figure]:
+    """Of a text-to-image model, by name: matrices of all layers and, of the `few` concepts, of the
+    parts of the network; profiles; parts of the network beside output spaces."""
+    shown = {}
+    for maps, arrays in kept.items():
+        title = f"{maps} at high noise"
+        concepts = list(arrays["concepts"])
+        named = level_matrices(arrays, "high")
+        chosen = [i for i, name in enumerate(concepts) if name in few] or range(len(concepts))
+        parts = {name: named[name][np.ix_(chosen, chosen)] for name in OVERVIEW if name in named}
+        shown[f"{maps}-layers"] = matrices(named, concepts, title)
+        shown[maps] = matrices(parts, [concepts[i] for i in chosen], title)
+        shown[f"profile-{maps}"] = profile(where(rows, maps=maps))
+    return {**shown, "spaces": spaces(where(rows, maps="hidden"))}
 
 
 def profile(rows: Sequence[Row]) -> Figure:
@@ -113,10 +147,8 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     panels = figure.subplots(1, len(pixels), sharey=True, squeeze=False)[0]
     for panel, pixel in zip(panels, pixels, strict=True):
-        own = where(influence, pixel=pixel)
-        for index, word in enumerate(dict.fromkeys(row.condition for row in own)):
-            band(panel, where(own, condition=word), str(word), COLORS[index % len(COLORS)])
-        panel.set(xscale="log", xlabel="$\\sigma$", title=f"pixel {pixel} of the latent")
+        bands(panel, where(influence, pixel=pixel), lambda row: row.condition)
+        panel.set_title(f"pixel {pixel} of the latent")
         panel.invert_xaxis()
     panels[0].set_ylabel("influence $I_k$")
     panels[-1].legend(fontsize=7, frameon=False)

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from composcope.report.locality import crosses, edges
+from composcope.report.locality import crosses, edges, whiskers
 from composcope.report.looks import Look, look
-from composcope.results import Row
+from composcope.results import Row, grouped
 from composcope.study.table import PaperValue, Side, mean_row
 
 WIDTH = 5.6  # inches of a figure that shares its line with another
@@ -27,17 +28,8 @@ def over(
     at = np.array([getattr(row, along) for row in own], float) + shift
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
     bars = np.clip([value - low, high - value], 0, None)
-    panel.errorbar(
-        at,
-        value,
-        bars,
-        color=style.color,
-        marker=style.marker,
-        ms=4.5,
-        lw=1.4,
-        elinewidth=0.7,
-        label=label,
-    )
+    looks: dict[str, Any] = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
+    panel.errorbar(at, value, bars, elinewidth=0.7, label=label, **looks)
 
 
 def filled(lines: Mapping[Side, tuple[str, Sequence[Row]]], trained: int | None) -> Figure:
@@ -83,11 +75,9 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
         if line.row is None or line.row.value is None:
             panel.text(0, index, " not measured", va="center", fontsize=8, color="gray")
         else:
-            value, low, high = edges(line.row.estimate)
-            bar = [[max(value - low, 0)], [max(high - value, 0)]]
-            panel.errorbar(
-                value, index, xerr=bar, color=style.color, marker=style.marker, ms=6, elinewidth=0.9
-            )
+            found = line.row.estimate
+            looks: dict[str, Any] = {"color": style.color, "marker": style.marker}
+            panel.errorbar(found.value, index, xerr=whiskers(found), ms=6, elinewidth=0.9, **looks)
         for theirs in line.paper:
             mark, _ = PAPER_MARKS[theirs.version]
             middle = (theirs.low + theirs.high) / 2
@@ -115,10 +105,8 @@ def over_noise(
         xlabel="noise level $\\sigma$, from noise to image", ylabel=words, xscale="log"
     )
     for side, (label, rows) in lines.items():
-        by_sigma: dict[float, list[Row]] = {}
-        for row in rows:
-            by_sigma.setdefault(float(row.sigma or 0), []).append(row)
-        means = [mean_at(sigma, some) for sigma, some in by_sigma.items()]
+        by_sigma = grouped(rows, lambda row: float(row.sigma or 0))
+        means = [replace(mean_row(some), sigma=sigma) for sigma, some in by_sigma.items()]
         over(panel, means, "sigma", look_of(side), label)
     if chance is not None:
         panel.axhline(chance, color="gray", ls=":", lw=1, label="chance")
@@ -126,10 +114,6 @@ def over_noise(
     panel.invert_xaxis()
     panel.legend(fontsize=8)
     return figure
-
-
-def mean_at(sigma: float, rows: Sequence[Row]) -> Row:
-    return replace(mean_row(rows), sigma=sigma)
 
 
 def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> Figure:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.looks import look
-from composcope.results import Estimate, Row, spearman, where
+from composcope.results import Estimate, Row, grouped, spearman, where
 
 COLORS = (
     *("tab:blue", "tab:orange", "tab:green", "tab:red"),
@@ -135,21 +135,22 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
 
 def bands(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
     """A line over noise levels for each value of a coordinate."""
-    values = list(dict.fromkeys(by(row) for row in rows))
-    for index, value in enumerate(values):
-        own = [row for row in rows if by(row) == value]
+    for index, (value, own) in enumerate(grouped(rows, by).items()):
         band(panel, own, str(value), COLORS[index % len(COLORS)])
     panel.set(xscale="log", xlabel="$\\sigma$")
 
 
-def band(panel: Axes, rows: Sequence[Row], label: str, color: str, along: str = "sigma") -> None:
-    """A line over noise levels, or another coordinate, with its 95 % interval."""
+def band(
+    panel: Axes, rows: Sequence[Row], label: str, color: str | None, along: str = "sigma"
+) -> None:
+    """A line over noise levels, or another coordinate, with its 95 % interval; without a colour, in
+    the next one."""
     own = [row for row in rows if row.value is not None]
     own.sort(key=lambda row: getattr(row, along))
     at = [getattr(row, along) for row in own]
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-    panel.plot(at, value, marker="o", ms=2.5, lw=1.2, label=label, color=color)
-    panel.fill_between(at, low, high, color=color, alpha=0.15, lw=0)
+    (line,) = panel.plot(at, value, marker="o", ms=2.5, lw=1.2, label=label, color=color)
+    panel.fill_between(at, low, high, color=line.get_color(), alpha=0.15, lw=0)
 
 
 def edges(found: Estimate) -> tuple[float, float, float]:

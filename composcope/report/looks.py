@@ -59,6 +59,11 @@ OTHERS = tuple(
 )
 
 
+def label(run: str | None, intervention: str | None = None) -> str:
+    """What a model is called in a legend: "exp2 + local"."""
+    return " + ".join(part for part in (run, intervention) if part)
+
+
 def look(run: str | None, intervention: str | None = None) -> Look:
     """Of a model that is not in the table, one that depends on its name alone."""
     known = LOOKS.get((run or "", intervention))

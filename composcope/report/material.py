@@ -3,14 +3,15 @@
 What was measured here takes the place of what ships of the same run, unless it is of the same
 weights and of fewer samples; all told apart by coordinates alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from composcope.results import Row, gather, where
+from composcope.errors import InputError
+from composcope.results import Row, gather, grouped, where
 from composcope.results.arrays import read_origin
 from composcope.results.samples import Samples, gather_samples
 from composcope.study.table import TOLERANCE, Side
@@ -50,8 +51,14 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
         places = [path for folder in everywhere for path in sorted(folder.rglob(room))]
         if places:
             toys[room] = places[-1]
+    rows = joined(gather([shipped]), own)
+    if not rows:
+        raise InputError(
+            f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the "
+            "shipped models"
+        )
     return Material(
-        rows=joined(gather([shipped]), own),
+        rows=rows,
         samples=gather_samples(everywhere),
         maps=kept_arrays(everywhere, "maps.npz"),
         matrices=kept_arrays(everywhere, "matrices.npz"),
@@ -79,27 +86,17 @@ def joined(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
 
 def samples_behind(rows: Sequence[Row]) -> dict[tuple, int]:
     """The most samples of each measurement; 0 of those that have none, such as claims of theory."""
-    most: dict[tuple, int] = {}
-    for row in rows:
-        most[measurement(row)] = max(most.get(measurement(row), 0), row.n or 0)
-    return most
+    by = grouped(rows, measurement)
+    return {what: max(row.n or 0 for row in some) for what, some in by.items()}
 
 
 def measurement(row: Row) -> tuple:
     """What one call of a measurement gives rows of, whatever its number of samples, K or noise
     levels; claims of theory are measured one by one."""
-    room, _, _ = row.what.partition("/")
     radius = row.radius if row.intervention else None
     model = (row.run, row.snapshot, row.intervention, radius)
-    return (
-        row.what if row.claim else room,
-        *model,
-        row.asked,
-        row.tolerance,
-        row.states,
-        row.contrast,
-        row.seed,
-    )
+    how = (row.asked, row.tolerance, row.states, row.contrast, row.seed)
+    return (row.what if row.claim else row.room, *model, *how)
 
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
@@ -110,20 +107,14 @@ def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> l
     wanted["intervention"] = side.intervention.name if side.intervention else None
     if side.intervention and side.intervention.radius is not None:
         wanted["radius"] = side.intervention.radius
-    groups: dict[tuple, list[Row]] = {}
-    for row in where(rows, **wanted):
-        if row.value is not None:
-            one = (
-                row.weights,
-                row.asked,
-                row.tolerance,
-                row.steps,
-                row.seed,
-                row.setting,
-                row.states,
-            )
-            groups.setdefault(one, []).append(row)
-    return max(groups.values(), key=usual, default=[])
+    known = [row for row in where(rows, **wanted) if row.value is not None]
+    return max(grouped(known, call).values(), key=usual, default=[])
+
+
+def call(row: Row) -> tuple:
+    """How the model of a row was asked and judged."""
+    names = ("weights", "asked", "tolerance", "steps", "seed", "setting", "states")
+    return tuple(getattr(row, name) for name in names)
 
 
 def usual(rows: Sequence[Row]) -> tuple:
@@ -136,3 +127,21 @@ def usual(rows: Sequence[Row]) -> tuple:
 def one(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> Row | None:
     found = of_side(rows, side, what, **coordinates)
     return found[-1] if found else None
+
+
+def k_max(rows: Sequence[Row], side: Side, rule: str = "paper") -> Row | None:
+    return one(rows, side, "length/k_max", rule=rule)
+
+
+def of_nine(rows: Sequence[Row], side: Side) -> Row | None:
+    """How many of nine objects asked are drawn."""
+    return one(rows, side, "length/found", K=9)
+
+
+def conditional(rows: Sequence[Row], side: Side) -> Row | None:
+    """Conditional locality."""
+    return one(rows, side, "locality/conditional_locality")
+
+
+def of_rooms(rows: Iterable[Row], *rooms: str) -> list[Row]:
+    return [row for row in rows if row.room in rooms]

@@ -8,15 +8,19 @@ A question a section: picture, answer in words, folded numbers. Two runs of one'
 
 import html
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from composcope.errors import InputError
-from composcope.report import figures, locality, tables, words
+from composcope.files import write_text
+from composcope.report import marks, tables, words
 from composcope.report.drawing import style
+from composcope.report.locality import edges
 from composcope.report.material import Material, one
-from composcope.report.pictures import FIGURE_1, Shown, figure_1, gallery
+from composcope.report.pictures import FIGURE_1, figure_1, gallery
 from composcope.report.recorded import recorded
-from composcope.report.sections import SECTIONS, every, lines_over, section
+from composcope.report.section_figures import filled, lines_over, over_noise
+from composcope.report.sections import SECTIONS, every, section
 from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
 from composcope.study.table import Side
@@ -54,25 +58,15 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     for title, what, coordinates in COMPARED:
         found = [one(material.rows, side, what, **coordinates) for side in sides]
         if any(found):
-            lines.append([title, *(words.told(row) for row in found), difference(found)])
-    shown = []
+            lines.append([title, *(marks.told(row) for row in found), difference(found)])
     over = lines_over(material.rows, sides, "length/found")
-    if over:
-        trained = {row.trained for _, rows in over.values() for row in rows}
-        shown.append(
-            Shown(
-                figures.filled(over, min(filter(None, trained), default=None)),
-                "Objects drawn where they were asked.",
-            )
-        )
+    trained = {row.trained for _, rows in over.values() for row in rows}
+    fewest = min(filter(None, trained), default=None)
     near = lines_over(material.rows, sides, "locality/near_share")
-    if near:
-        shown.append(
-            Shown(
-                figures.over_noise(near, "share near the place", None),
-                "Where conditions act, over noise levels.",
-            )
-        )
+    shown = [
+        *filled(over, fewest, "Objects drawn where they were asked."),
+        *over_noise(near, "share near the place", "Where conditions act, over noise levels."),
+    ]
     own = where(material.rows, run=list(runs))
     head = ("measured", runs[0], runs[1], "which is larger?")
     return (
@@ -83,17 +77,17 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     )
 
 
-def difference(found: Sequence[Row | None]) -> words.Verdict:
+def difference(found: Sequence[Row | None]) -> marks.Verdict:
     """Which of two rows is larger, and whether their intervals are apart."""
     first, second = found
     if first is None or second is None or None in (first.value, second.value):
-        return words.NOT_MEASURED
-    a, a_low, a_high = locality.edges(first.estimate)
-    b, b_low, b_high = locality.edges(second.estimate)
+        return marks.NOT_MEASURED
+    a, a_low, a_high = edges(first.estimate)
+    b, b_low, b_high = edges(second.estimate)
     if a == b:
-        return words.Verdict("=", "equal")
+        return marks.Verdict("=", "equal")
     apart = "intervals apart" if a_low > b_high or b_low > a_high else "intervals overlap"
-    return words.Verdict(">" if a > b else "<", f"{first.run if a > b else second.run}, {apart}")
+    return marks.Verdict(">" if a > b else "<", f"{first.run if a > b else second.run}, {apart}")
 
 
 # ----------------------------------------------------------------------------
@@ -116,6 +110,12 @@ def first_screen(material: Material, links: Mapping[str, str]) -> str:
         "a place where one is missing; +1: one more than "
         f"asked.</p><nav>{contents}</nav></div></div>"
     )
+
+
+def write_page(folder: Path, material: Material, compare: Sequence[str] = ()) -> Path:
+    path = folder / "index.html"
+    write_text(path, page(material, compare))
+    return path
 
 
 def page(material: Material, compare: Sequence[str] = ()) -> str:

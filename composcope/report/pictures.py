@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import mosaic, multiple, png, strip, svg
+from composcope.report.looks import label
+from composcope.report.marks import EXP1, EXP2, EXP2L, MENDED, kind, name
 from composcope.report.material import FINAL, Material
-from composcope.report.words import EXP1, EXP2, EXP2L, MENDED, kind, name
 from composcope.results.samples import Samples
 from composcope.study.table import Side
 
@@ -121,18 +122,12 @@ def sheets(material: Material) -> str:
             ordered += [blank] * (columns - len(samples.of(K)))
         picture = mosaic(np.concatenate(ordered), columns)
         width = picture.shape[1]
-        about = samples.about
-        label = " + ".join(
-            str(part) for part in (about.get("run"), about.get("intervention")) if part
-        )
-        text = f"{label}: rows K = {', '.join(map(str, Ks))}"
+        who = label(samples.about.get("run"), samples.about.get("intervention"))
+        text = f"{who}: rows K = {', '.join(map(str, Ks))}"
         fixed = "".join(f"--{where}:{width}px;" for where in ("usual", "big", "small", "phone"))
         size = f"{fixed}--large:{multiple(width, 768)}px"
-        image = f'<img class=pixels style="{size}" alt="{html.escape(text)}" src="{png(picture)}">'
-        parts.append(
-            "<figure><button class=zoom "
-            f"title=Enlarge>{image}</button><figcaption>{html.escape(text)}</figcaption></figure>"
-        )
+        image = f"<button class=zoom title=Enlarge>{pixels(picture, size, text)}</button>"
+        parts.append(f"<figure>{image}<figcaption>{html.escape(text)}</figcaption></figure>")
     return f"<div class=sheets>{''.join(parts)}</div>" if parts else missing("No images are kept.")
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from composcope.report.marks import name
 from composcope.report.material import Material
 from composcope.report.recording import Drawn, Looked, recording
-from composcope.report.words import name
 from composcope.results.samples import Samples
 from composcope.study.table import Side
 

@@ -1,5 +1,5 @@
-"""How repairs are shown: where they end (overlap), what predicts composition, neighbourhoods that
-models find themselves. Functions of rows.
+"""How repairs are shown, in figures and in words: where they end (overlap), what predicts
+composition, neighbourhoods that models find themselves. Functions of rows.
 """
 
 from collections.abc import Sequence
@@ -9,21 +9,17 @@ from matplotlib.figure import Figure
 
 from composcope.report.figures import WIDTH, over
 from composcope.report.locality import edges
-from composcope.report.looks import look
-from composcope.results import Row, where
+from composcope.report.looks import label, look
+from composcope.report.marks import DISTILLED, EXP2, MENDED, listed, told, two
+from composcope.report.material import conditional, k_max, of_nine, one
+from composcope.results import Row, grouped, where
 from composcope.study.prediction import LOCALITY, LOSS, points
-
-
-def label_of(row: Row) -> str:
-    return " + ".join(str(part) for part in (row.run, row.intervention) if part)
+from composcope.study.table import Side
 
 
 def lines_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by model: by its name and what is done to it."""
-    lines: dict[str, list[Row]] = {}
-    for row in rows:
-        lines.setdefault(label_of(row), []).append(row)
-    return lines
+    return grouped(rows, lambda row: label(row.run, row.intervention))
 
 
 def overlap_figure(rows: Sequence[Row]) -> Figure:
@@ -35,18 +31,18 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
         xlabel="distance of two places, image sides", ylabel="share of images with both"
     )
     both = where(rows, what="overlap/both")
-    for label, own in lines_of([row for row in both if row.run != "scenes"]).items():
-        over(panel, own, "distance", look(own[0].run, own[0].intervention), label)
+    for words, own in lines_of([row for row in both if row.run != "scenes"]).items():
+        over(panel, own, "distance", look(own[0].run, own[0].intervention), words)
     known = {
         "real scenes, detected": (where(both, run="scenes"), "--"),
         "of an object, in its own neighbourhood": (where(rows, what="overlap/inside"), ":"),
     }
-    for label, (own, style) in known.items():
+    for words, (own, style) in known.items():
         ordered = sorted(own, key=lambda row: row.distance or 0)
         if ordered:
             x = [row.distance or 0 for row in ordered]
             y = [row.estimate.value for row in ordered]
-            panel.plot(x, y, style, color="gray", lw=1.4, label=label)
+            panel.plot(x, y, style, color="gray", lw=1.4, label=words)
     for row in where(rows, what="overlap/one_patch"):
         panel.axvline(float(row.value or 0), color=look(row.run).color, ls=":", lw=1)
     panel.axhline(0.5, color="gray", lw=0.6)
@@ -63,9 +59,9 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
     first, second, third = figure.subplots(1, 3)
     for panel, known in ((first, LOCALITY), (second, LOSS)):
         found = points(rows, known)
-        for one in found:
-            style = look(one.run)
-            panel.plot(one.early, one.final, style.marker, color=style.color, ms=5, alpha=0.8)
+        for point in found:
+            style = look(point.run)
+            panel.plot(point.early, point.final, style.marker, color=style.color, ms=5, alpha=0.8)
         panel.set(xlabel=f"early {known}", ylabel="in the end drawn of 6 asked")
         whole = [
             row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma
@@ -103,8 +99,87 @@ def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
         own = where(rows, what=what)
         most = max(row.K or 0 for row in own)
         panel.plot([0, most], [0, most], "--", color="gray", lw=1)
-        for label, some in lines_of(own).items():
-            over(panel, some, "K", look(some[0].run, some[0].intervention), label)
+        for name, some in lines_of(own).items():
+            over(panel, some, "K", look(some[0].run, some[0].intervention), name)
         panel.set(xlabel=f"K, {words}", ylabel="of them drawn")
         panel.legend(fontsize=8)
     return figure
+
+
+# ----------------------------------------------------------------------------
+# In words.
+
+
+def repaired(rows: Sequence[Row]) -> list[str]:
+    """What was tried beyond: students, penalties, close places, what predicts, found places; only
+    what is measured."""
+    parts = [student(rows), penalised(rows), overlap(rows), predicted(rows), own_places(rows)]
+    return [part for part in parts if part]
+
+
+def student(rows: Sequence[Row]) -> str:
+    reached = k_max(rows, DISTILLED)
+    if reached is None:
+        return ""
+    local = conditional(rows, DISTILLED)
+    before = conditional(rows, EXP2)
+    passes = one(rows, MENDED, "length/evaluations")
+    cost = f", which takes {two(passes.value)} passes at K = {passes.K}," if passes else ""
+    return (
+        f"The distilled student reaches K_max {told(reached)} in one pass, its teacher{cost} "
+        f"{told(k_max(rows, MENDED))}. Its conditional locality is {told(local)}, that of exp2 {told(before)}."
+    )
+
+
+def penalised(rows: Sequence[Row]) -> str:
+    parts = []
+    for run, plain in (("exp2-penalty", EXP2), ("exp3-penalty", Side("exp3"))):
+        filled = of_nine(rows, Side(run))
+        if filled is None:
+            continue
+        parts.append(
+            f"{run} draws {told(filled)} of nine where {plain.run} draws "
+            f"{told(of_nine(rows, plain))}; its conditional locality is "
+            f"{told(conditional(rows, Side(run)))}, that of {plain.run} "
+            f"{told(conditional(rows, plain))}"
+        )
+    return f"With far influence penalised in training, {'; '.join(parts)}." if parts else ""
+
+
+def overlap(rows: Sequence[Row]) -> str:
+    fails = where(rows, what="overlap/fails")
+    if not fails:
+        return ""
+    parts = [f"{two(row.value)} ({label(row.run, row.intervention)})" for row in fails]
+    return (
+        "Of two places, both are drawn in at least half of the images down to a distance, in image "
+        f"sides, of {listed(parts)}."
+    )
+
+
+def predicted(rows: Sequence[Row]) -> str:
+    found = {row.concept: row for row in where(rows, what="predict/spearman") if row.sigma is None}
+    if not found:
+        return ""
+    errors = {row.concept: row for row in where(rows, what="predict/error")}
+    parts = [f"that of the early {known} is {told(row)}" for known, row in found.items()]
+    missed = [f"{told(row)} by {known}" for known, row in errors.items()]
+    return (
+        f"Rank correlation with the places filled of six in the end: {listed(parts)}, over "
+        f"{max(row.n or 0 for row in found.values())} runs. A run held out is missed by "
+        f"{listed(missed)} places."
+    )
+
+
+def own_places(rows: Sequence[Row]) -> str:
+    parts = []
+    asked = (("length/found", "color", "colours"), ("text/found", "text_control", "phrases"))
+    for what, run, noun in asked:
+        own = [row for row in where(rows, what=what, run=run) if row.value is not None]
+        if not {row.intervention for row in own} & {"own", "peaks"}:
+            continue
+        most = max(row.K or 0 for row in own)
+        shown = {row.intervention: row for row in own if most == row.K}
+        each = [f"{told(row)} {f'({way})' if way else 'as it is'}" for way, row in shown.items()]
+        parts.append(f"of {most} {noun} {run} draws {listed(each)}")
+    return f"With neighbourhoods that models find themselves: {'; '.join(parts)}." if parts else ""

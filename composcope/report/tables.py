@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from composcope.report.commands import command
 from composcope.report.features import COSINES, by_part
 from composcope.report.figures import look_of
-from composcope.report.material import of_side, one
-from composcope.report.theory import predicted
-from composcope.report.words import (
+from composcope.report.marks import (
     SEEN,
     Verdict,
-    claims,
-    findings,
     kind,
     name,
+    paper_of,
     paper_words,
     told,
     two,
     verdict,
 )
-from composcope.results import Row
+from composcope.report.material import conditional, k_max, of_nine, of_rooms, of_side, one
+from composcope.report.theory import predicted
+from composcope.report.words import claims, findings
+from composcope.results import Row, grouped, where
 from composcope.study.table import (
     BY_NAME,
     HIGH_NOISE,
@@ -94,6 +94,10 @@ def folded(title: str, body: str) -> str:
     return f"<details><summary>{html.escape(title)}</summary>{body}</details>"
 
 
+def if_known(row: Row | None) -> str:
+    return told(row) if row else ""
+
+
 def swatch(side: Side) -> Html:
     style = look_of(side)
     dot = f'<i class=dot style="background:{style.color}"></i>'
@@ -124,29 +128,26 @@ def lengths(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
 
 def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
     run = BY_NAME.get(side.run)
-    paper = run.paper_k_max if run and not side.intervention else ()
-    reached = one(rows, side, "length/k_max", rule="paper")
-    strict = one(rows, side, "length/k_max", rule="strict")
-    nine = one(rows, side, "length/found", K=9)
+    paper = paper_of(side)
+    reached = k_max(rows, side)
     none = one(rows, side, "length/drawn", K=0)
     calls = one(rows, side, "length/evaluations")
     trained = trained_on(run.config()) if run else ""
-    drawn = told(none) if none else ""
+    drawn = if_known(none)
     if run and run.paper_none_asked and none and not side.intervention:
         drawn += f"; paper {paper_words(run.paper_none_asked)}"
+    again: Cell = code(f"composcope reproduce --only {side.run}") if run else ""
     return [
         swatch(side),
         trained if side.intervention is None else kind(side),
         told(reached),
         paper_words(paper),
         verdict(reached, paper),
-        told(strict) if strict else "",
-        told(nine) if nine else "",
+        if_known(k_max(rows, side, "strict")),
+        if_known(of_nine(rows, side)),
         drawn,
         two(calls.value) if calls and calls.value != 1 else "",
-        code(command([reached]) if reached else f"composcope reproduce --only {side.run}")
-        if reached or run
-        else "",
+        code(command([reached])) if reached else again,
     ]
 
 
@@ -162,22 +163,17 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     head += [f"square in pixels{band.words} [95 %]" for band in NOISE]
     lines: list[list[Cell]] = []
     for side in sides:
-        share = one(rows, side, "locality/conditional_locality")
+        share = conditional(rows, side)
         squares = of_side(rows, side, "locality/square")
         if share is None and not squares:
             continue
         within = [
             [row for row in squares if band.low <= (row.sigma or 0) < band.high] for band in NOISE
         ]
-        lines.append(
-            [
-                swatch(side),
-                told(share) if share else "",
-                two(share.chance) if share and share.chance else "",
-                *(told(mean_row(some)) if some else "" for some in within),
-                code(command([share] if share else squares)),
-            ]
-        )
+        chance = two(share.chance) if share and share.chance else ""
+        sizes = [told(mean_row(some)) if some else "" for some in within]
+        again = code(command([share] if share else squares))
+        lines.append([swatch(side), if_known(share), chance, *sizes, again])
     return Table((*head, "command"), lines)
 
 
@@ -187,12 +183,11 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
 
 def cosines(rows: Sequence[Row]) -> Table:
     """Mean cosines of the directions of concepts, a line a run, part and noise level."""
-    known = [row for row in rows if row.what.startswith("features/") and row.run]
+    known = [row for row in of_rooms(rows, "features") if row.run]
     lines: list[list[Cell]] = []
-    for run in dict.fromkeys(row.run for row in known):
-        own = [row for row in known if row.run == run]
+    for run, own in grouped(known, lambda row: row.run).items():
         for (maps, layer, level), found in by_part(own).items():
-            values = [told(found[name]) if name in found else "" for name in COSINES]
+            values = [if_known(found.get(name)) for name in COSINES]
             part = f"{layer} ({maps})" if maps else layer
             lines.append([str(run), part, level, *values, code(command(list(found.values())))])
     head = ("run", "part of the network", "noise", *(f"{name} [95 %]" for name in COSINES))
@@ -213,52 +208,36 @@ ONE_CALL: tuple[str, ...] = (
     *("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states"),
     *("seed", "setting", "contrast"),
 )
-ONE_LINE = (
-    "radius",
-    "rule",
-    "K",
-    "max_K",
-    "sigma",
-    "level",
-    "pixel",
-    "place",
-    "condition",
-    "part",
-    "maps",
-    "concept",
+ONE_LINE: tuple[str, ...] = (
+    *("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "place", "condition", "part"),
+    *("maps", "concept"),
 )
 
 
 def every_number(rows: Sequence[Row]) -> str:
     """All rows, folded by run and command; those that differ in one coordinate on one line."""
-    runs: dict[str, list[Row]] = {}
-    for row in rows:
-        runs.setdefault(str(row.run or "exact"), []).append(row)
+    runs = grouped(rows, lambda row: str(row.run or "exact"))
     return "".join(folded(f"{run}: {len(own):,} numbers", calls(own)) for run, own in runs.items())
 
 
 def calls(rows: Sequence[Row]) -> str:
-    made: dict[tuple, list[Row]] = {}
-    for row in rows:
-        room, _, _ = row.what.partition("/")
-        made.setdefault((room, *(getattr(row, field) for field in ONE_CALL)), []).append(row)
+    made = grouped(rows, lambda row: (row.room, *(getattr(row, field) for field in ONE_CALL)))
     parts = []
     for own in made.values():
+        how = html.escape(coordinates(own[0], ONE_CALL))
         title = f"<h4>{code(command(own)).text}</h4>"
-        parts.append(
-            f"{title}<p class=small>{html.escape(coordinates(own[0], ONE_CALL))}</p>{numbers(own)}"
-        )
+        parts.append(f"{title}<p class=small>{how}</p>{numbers(own)}")
     return "".join(parts)
 
 
 def numbers(rows: Sequence[Row]) -> Table:
-    groups: dict[tuple, list[Row]] = {}
-    for row in rows:
+    def line(row: Row) -> tuple[str, str | None, tuple]:
         along = next((field for field in ALONG if getattr(row, field) is not None), None)
         fixed = tuple(getattr(row, field) for field in ONE_LINE if field != along)
-        groups.setdefault((row.what, along, fixed), []).append(row)
+        return row.what, along, fixed
+
     lines: list[list[Cell]] = []
-    for (what, along, _), own in groups.items():
+    for (what, along, _), own in grouped(rows, line).items():
         ordered = sorted(own, key=lambda row: getattr(row, along) if along else 0)
         shown = " ".join(value_at(row, along) for row in ordered)
         fields = [field for field in ONE_LINE if field != along]
@@ -268,14 +247,10 @@ def numbers(rows: Sequence[Row]) -> Table:
 
 
 def value_at(row: Row, along: str | None) -> str:
-    at = (
-        ""
-        if along is None
-        else row.layer
-        if along == "index" and row.layer
-        else f"{along} {two(getattr(row, along))}"
-    )
-    return f"<span><small>{html.escape(str(at))}</small> {html.escape(told(row))}</span>"
+    at = "" if along is None else f"{along} {two(getattr(row, along))}"
+    if along == "index" and row.layer:
+        at = row.layer
+    return f"<span><small>{html.escape(at)}</small> {html.escape(told(row))}</span>"
 
 
 def coordinates(row: Row, fields: Iterable[str]) -> str:
@@ -298,16 +273,12 @@ def comparisons(rows: Sequence[Row]) -> Table:
     lines: list[list[Cell]] = []
     for (place, says), some in findings(rows).items():
         for comparison in some:
-            values = (
-                f"{told(comparison.above)} against {told(comparison.below)}"
-                if comparison.above
-                else ""
-            )
+            both = f"{told(comparison.above)} against {told(comparison.below)}"
+            values = both if comparison.above else ""
             by = comparison.effect.measurement.words
             lines.append([place, says, by, SEEN[comparison.agrees], values, comparison.terms])
-    return Table(
-        ("where", "finding", "measured by", "seen here?", "ours [95 %]", "at equal terms?"), lines
-    )
+    head = ("where", "finding", "measured by", "seen here?", "ours [95 %]", "at equal terms?")
+    return Table(head, lines)
 
 
 def claim_table(rows: Sequence[Row], room: str) -> Table:
@@ -323,29 +294,16 @@ def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """K_max of every run at every tolerance it was judged at."""
     lines: list[list[Cell]] = []
     for side in sides:
-        known = sorted(
-            {
-                row.tolerance
-                for row in rows
-                if row.run == side.run and row.tolerance is not None and row.K is not None
-            }
-        )
+        judged = [row for row in where(rows, run=side.run) if row.K is not None]
+        known = sorted({row.tolerance for row in judged if row.tolerance is not None})
         for tolerance in known:
             found = one(rows, side, "length/k_max", rule="paper", tolerance=tolerance)
             if found and len(known) > 1:
-                nine = one(rows, side, "length/found", K=9, tolerance=tolerance)
-                lines.append(
-                    [
-                        swatch(side),
-                        two(tolerance),
-                        told(found),
-                        told(nine) if nine else "",
-                        code(command([found])),
-                    ]
-                )
-    return Table(
-        ("run", "within, image sides", "K_max [95 %]", "drawn of 9 asked [95 %]", "command"), lines
-    )
+                nine = if_known(one(rows, side, "length/found", K=9, tolerance=tolerance))
+                again = code(command([found]))
+                lines.append([swatch(side), two(tolerance), told(found), nine, again])
+    head = ("run", "within, image sides", "K_max [95 %]", "drawn of 9 asked [95 %]", "command")
+    return Table(head, lines)
 
 
 def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
@@ -355,13 +313,8 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
         own = of_side(rows, side, "length/error")
         if own:
             ordered = sorted(own, key=lambda row: row.K or 0)
-            lines.append(
-                [
-                    swatch(side),
-                    Html(" ".join(value_at(row, "K") for row in ordered)),
-                    code(command(own)),
-                ]
-            )
+            shares = Html(" ".join(value_at(row, "K") for row in ordered))
+            lines.append([swatch(side), shares, code(command(own))])
     note = (
         "Of images that show exactly what is asked, the detector misreads some. This share of an "
         "evaluation's images may fail for that reason alone, and K_max allows for it."

@@ -211,21 +211,21 @@ TOY_FIGURES: dict[str, dict[str, tuple[Callable[[Curves], Figure], str]]] = {
 }
 
 
-def toy_figure(room: str, toy: str, folder: Path) -> Figure | None:
-    """Drawn from the curves kept in `folder`; None for a toy that has no figure, or was not
-    measured there."""
+def toy_pictures(room: str, toy: str, folder: Path) -> dict[str, Figure]:
+    """By the toy's name, drawn from the curves kept in `folder`; none of a toy that has no figure,
+    or was not measured there."""
     path = folder / f"{toy}.npz"
     if toy not in TOY_FIGURES[room] or not path.exists():
-        return None
+        return {}
     figure, _ = TOY_FIGURES[room][toy]
-    return figure(read_arrays(path))
+    return {toy: figure(read_arrays(path))}
 
 
 def toy_figures(room: str, folder: Path) -> Iterator[tuple[Figure, str]]:
     """All figures of a room whose curves are in `folder`, with the words under each."""
     for toy, (_, words) in TOY_FIGURES[room].items():
-        if found := toy_figure(room, toy, folder):
-            yield found, words
+        for figure in toy_pictures(room, toy, folder).values():
+            yield figure, words
 
 
 COMBINATIONS = {"red big": "C3", "red small": "C1", "blue big": "C0", "blue small": "black"}

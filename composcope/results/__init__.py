@@ -1,5 +1,6 @@
 """What was measured: rows, their coordinates and how sure each is; read without other rooms."""
 
+from composcope.results.arrays import read_arrays, write_arrays
 from composcope.results.estimate import Estimate, mean, resampled, share, spearman, wilson
 from composcope.results.row import (
     Row,
@@ -7,10 +8,13 @@ from composcope.results.row import (
     check_out,
     columns,
     gather,
+    grouped,
     jsonl,
     only,
+    own_folder,
     read_rows,
     row,
+    tell_rows,
     where,
 )
 
@@ -21,9 +25,19 @@ __all__ = [
     "check_out",
     "columns",
     "gather",
+    "grouped",
     "jsonl",
     "mean",
     "only",
+    "own_folder",
+    "read_arrays",
     "read_rows",
+    "resampled",
+    "row",
+    "share",
+    "spearman",
+    "tell_rows",
+    "where",
+    "wilson",
+    "write_arrays",
 ]
-__all__ += ["resampled", "row", "share", "spearman", "where", "wilson"]

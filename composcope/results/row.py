@@ -8,20 +8,23 @@ not know."""
 
 import datetime
 import functools
+import hashlib
 import math
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from composcope.errors import InputError
 from composcope.files import alone, read_lines, write_text
+from composcope.progress import tell
 from composcope.results.estimate import Estimate
 
 Value = float | int | str | bool | None
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,11 @@ class Row:
         return tuple(getattr(self, name) for name in COORDINATES)
 
     @property
+    def room(self) -> str:
+        """That measured it: "length", "locality", ..."""
+        return self.what.partition("/")[0]
+
+    @property
     def estimate(self) -> Estimate:
         return Estimate(float(self.value), self.low, self.high, self.n)  # type: ignore[arg-type]
 
@@ -152,6 +160,21 @@ def check_out(path: Path) -> None:
     read_rows(path)
 
 
+def own_folder(out: Path, name: str, *settings: Any) -> Path:
+    """Beside the rows: a folder of its own for everything that changes what is measured."""
+    digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:8]
+    return out.with_suffix("") / f"{name}-{digest}"
+
+
+def tell_rows(
+    rows: Iterable[Row], out: Path, as_json: bool, beside: str, then: str, *tables: Any
+) -> None:
+    """What a command that measures says in the end: its table, where its product is, what is next.
+    With `as_json`, rows alone go to standard output."""
+    told = (*tables, f"rows: {out}   {beside}", f"next: {then}")
+    tell(*told, json=jsonl(rows) if as_json else None)
+
+
 def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
     """Add rows at the end of a file; a row measured again leaves its place for it, all others stay
     as they are."""
@@ -201,6 +224,14 @@ def only(rows: Sequence[Row], **coordinates: Any) -> Row | None:
     """The last measured row with these coordinates, or None."""
     found = where(rows, **coordinates)
     return max(found, key=lambda row: row.date or "") if found else None
+
+
+def grouped(rows: Iterable[Row], by: Callable[[Row], Key]) -> dict[Key, list[Row]]:
+    """Rows by what they have in common, in their order."""
+    groups: dict[Key, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(by(row), []).append(row)
+    return groups
 
 
 def columns(rows: Sequence[Row]) -> Iterator[str]:

@@ -2,6 +2,6 @@
 
 from composcope.adapters.edm2 import import_edm2
 from composcope.runs.config import Config, configure
-from composcope.runs.model import Model, load
+from composcope.runs.model import Model, load, own_device, usable
 
-__all__ = ["Config", "Model", "configure", "import_edm2", "load"]
+__all__ = ["Config", "Model", "configure", "import_edm2", "load", "own_device", "usable"]

@@ -16,9 +16,9 @@ from composcope.diffusion.distillation import Walks
 from composcope.diffusion.recipe import Recipe
 from composcope.errors import InputError
 from composcope.files import content, parse_json, write_text
+from composcope.options import Int
 
 # Settings that may be left open, as the command line calls what may be given for them.
-Number: TypeAlias = Annotated[int | None, tyro.conf.arg(metavar="INT")]
 Text: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="PATH")]
 
 # The most that makes sense of each: what is beyond it is a slip, or a file that is not ours.
@@ -49,7 +49,7 @@ class Architecture:
     plane: bool = False  # the grid as an input plane beside the label embedding
     waves: int = 0  # products of so many waves along each side as input planes: where a pixel is
     positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
-    emb: Number = None  # channels of the embedding, in widths; None: the widest level's
+    emb: Int = None  # channels of the embedding, in widths; None: the widest level's
     smooth: bool = False  # labels that mean alike things begin with alike embeddings
     bilinear: bool = False  # gains are linear in the labels (see UNet)
     gate: int = 0  # the network also says where a pixel is flat ground (see Precond)
@@ -96,7 +96,7 @@ class Config:
     data: Text = None  # images on disk in place of scenes drawn here
     field: Text = None  # of their metadata that holds the conditions; None: the only one
     words: tuple[str, ...] = ()  # of a vocabulary, as found in the metadata
-    threads: Number = None  # of this process; None: all there are
+    threads: Int = None  # of this process; None: all there are
     init: Text = None  # the run whose weights this one begins with
     teacher: Annotated[Teacher | None, tyro.conf.Suppress] = None  # of a run that was distilled
 

@@ -90,6 +90,13 @@ class Stored:
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
 
 
+def shown_images(config: Config, count: int, given: Path | None, seed: int) -> Tensor:
+    """The first images of a run's own data, or of a file or folder in its place, in [-1, 1]."""
+    side = config.architecture.resolution
+    source = Stored(given, side, seed) if given is not None else images_of(config)
+    return source(0, count)[0]
+
+
 def read(path: Path) -> list[np.ndarray]:
     if path.is_dir() and sources.is_data(path):
         return [sources.read_item(item) for item in sources.items(path)]
@@ -135,3 +142,13 @@ def examples_of(model: Model, images: Images) -> Make:
         return Examples(net.patches.pixels(x0, image, cell), local, net.patches.inside(local))
 
     return make
+
+
+def as_x(pictures: list[np.ndarray], shape: tuple[int, int, int], path: Path) -> Tensor:
+    """Pictures as x in [-1, 1]."""
+    if not pictures:
+        raise InputError(f"{path} holds no images")
+    channels, height, width = shape
+    same = np.stack([sources.resized(picture, (width, height)) for picture in pictures])
+    x = torch.from_numpy(same).permute(0, 3, 1, 2).to(torch.float32) / 127.5 - 1
+    return x if channels == 3 else x.mean(1, keepdim=True)

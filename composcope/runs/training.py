@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from PIL.Image import Image
 from torch import Tensor
@@ -37,8 +36,7 @@ from composcope.tensors import read_tensors, save_tensors
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
 SHEET_SEEDS = range(4)
 
-# Images, asked places, columns.
-Sheet = Callable[[np.ndarray, Sequence[Sequence[tuple[float, float]]], int], Image]
+Sheet = Callable[..., Image]  # of images, asked places and `columns`: report.sheets.sheet
 
 
 def start(
@@ -217,7 +215,7 @@ def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: in
         device=device,
     )
     asked = rows if conditioner and conditioner.has_places else [()] * len(rows)
-    return sheet(model.pixels.decode(x), asked, len(SHEET_SEEDS))
+    return sheet(model.pixels.decode(x), asked, columns=len(SHEET_SEEDS))
 
 
 def reaverage(run: str | Path, sigma_rel: float) -> Model:
@@ -237,6 +235,20 @@ def reaverage(run: str | Path, sigma_rel: float) -> Model:
         reconstruct(kept, Profile(config.recipe.steps, gamma_of(sigma_rel))), strict=False
     )
     return model
+
+
+def check_ship(name: str | None) -> None:
+    """An InputError, before anything is trained, if no run can ship under this name."""
+    if name and (Path(name).name != name or (SHIPPED / name).exists()):
+        raise InputError(f"--ship {name}: no plain name, or there is a model of this name")
+
+
+def tell_run(what: str, folder: Path, name: str | None, countable: bool = True) -> None:
+    """Where a finished run is, and as what it ships; what it draws can be counted or looked at."""
+    after = "evaluate" if countable else "sample"
+    print(f"the {what} is in {folder}   next: composcope {after} {folder}")
+    if name:
+        print(f"shipped as {ship(folder, name)}")
 
 
 def ship(

@@ -54,16 +54,9 @@ def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
     """A run from another seed is as far from the study's own."""
     changes = {**run.changes, **run.by_preset.get(preset, {})}
     changes["seed"] = seed + changes.get("seed", 0)
-    words = (
-        "train",
-        run.experiment,
-        "--preset",
-        preset,
-        *options(changes),
-        "--out",
-        str(folder / "runs" / run.name),
-    )
-    return Node(f"train {run.name}", words, minutes=cost.run_minutes(run, preset))
+    words = ("train", run.experiment, "--preset", preset, *options(changes))
+    out = ("--out", str(folder / "runs" / run.name))
+    return Node(f"train {run.name}", words + out, minutes=cost.run_minutes(run, preset))
 
 
 def options(changes: Mapping[str, Any]) -> Iterator[str]:
@@ -99,15 +92,8 @@ def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) 
             label.append(f"{task.intervention.radius:g}")
             words += ["--radius", f"{task.intervention.radius:g}"]
     if task.measure == "evaluate":
-        words += [
-            "--num",
-            str(num or run.num),
-            "--max",
-            str(most_asked(run, preset)),
-            "--tolerance",
-            f"{TOLERANCE:g}",
-        ]
-        words += ["--steps", str(steps_of(preset))]
+        words += ["--num", str(num or run.num), "--max", str(most_asked(run, preset))]
+        words += ["--tolerance", f"{TOLERANCE:g}", "--steps", str(steps_of(preset))]
     words += SMOKE.get(task.measure, ()) if preset == "smoke" else ()
     out = folder / "results" / ("-".join(label) + ".jsonl")
     return Node(
@@ -144,6 +130,5 @@ def study_rows(
     first."""
     place = Path(folder) / preset
     study = Study(plan(preset, place, only, num), place)
-    if failed := study.run():
-        raise InputError(f"{failed[0]} did not end well: see {study.log(failed[0])}")
+    study.check(study.run())
     return where(gather([place / "results"]), run=list(only))

@@ -41,17 +41,8 @@ def points(rows: Sequence[Row], known: str, sigma: float | None = None) -> list[
     found = []
     for run in dict.fromkeys(one.run for one in early):
         first = latest(where(early, run=run))
-        last = latest(
-            where(
-                rows,
-                what="length/found",
-                run=run,
-                snapshot="final",
-                intervention=None,
-                K=K,
-                asked="paper",
-            )
-        )
+        usual = {"snapshot": "final", "intervention": None, "asked": "paper"}
+        last = latest(where(rows, what="length/found", run=run, K=K, **usual))
         if first is not None and last is not None:
             found.append(Point(str(run), float(first.value), float(last.value)))  # type: ignore[arg-type]
     return found

@@ -241,15 +241,32 @@ class Study:
         while any(job.poll() is None for job in jobs):
             time.sleep(pause)
 
-    def table(self, jobs: int) -> Table:
-        """What is done and what is left, with the minutes each took or is expected to take."""
-        table = Table(
-            "node", "state", "minutes", title=f"about {self.minutes_left(jobs):.0f} minutes left"
-        )
+    def table(self, jobs: int, commands: bool = False) -> Table:
+        """What is done and what is left, with the minutes each took or is expected to take; with
+        the command of each, if wanted."""
+        columns = ("node", "state", "minutes", "command")[: 4 if commands else 3]
+        table = Table(*columns, title=f"about {self.minutes_left(jobs):.0f} minutes left")
         colors = {"done": "green", "running": "cyan", "failed": "red", "waiting": "dim"}
         for name, node in self.nodes.items():
             state = self.state(name)
             done = self.done(name)
-            minutes = f"{done.minutes:.1f}" if done else f"~{node.minutes:.1f}"
-            table.add_row(name, f"[{colors[state]}]{state}[/]", minutes)
+            minutes = f"{done.minutes:.1f}" if done else f"~{node.minutes:,.1f}"
+            command = "composcope " + " ".join(node.command)
+            cells = (name, f"[{colors[state]}]{state}[/]", minutes, command)
+            table.add_row(*cells[: len(columns)])
         return table
+
+    def check(self, failed: Sequence[str]) -> None:
+        if failed:
+            raise InputError(
+                f"{len(failed)} of {len(self.nodes)} nodes did not end well ({failed[0]} first): "
+                f"see {self.log(failed[0])}"
+            )
+
+    def cost(self, jobs: int, hardware: str) -> str:
+        """What is left, in words."""
+        hours = sum(map(self.minutes_of, self.nodes)) / 60
+        return (
+            f"{len(self.nodes)} nodes; {hours:,.1f} hours of {hardware} are left, "
+            f"{self.minutes_left(jobs) / 60:,.1f} hours with {jobs} at a time"
+        )

@@ -2,18 +2,21 @@
 
 models(): a line a shipped model          rows(run="exp1", K=6): measurements, one flat dict each"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
+from rich.table import Table
 
 from composcope.errors import InputError
+from composcope.progress import terminal_table
 from composcope.results import Row, gather, only, where
 
 SHIPPED = Path(__file__).parents[1] / "models"
 HERE = Path("results")  # where commands put their rows
 Folders = Sequence[str | Path]
+REACHED = {"K_max": "value", "low": "low", "high": "high"}  # of a row
 
 
 def rows(folders: Folders = (SHIPPED, HERE), **coordinates: Any) -> list[dict[str, Any]]:
@@ -33,14 +36,8 @@ def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
     for path in sorted(Path(folder).glob("*/config.json")):
         config = Config.load(path)
         fewest, most = config.objects
-        found = only(
-            gather([path.parent]),
-            what="length/k_max",
-            rule="paper",
-            snapshot="final",
-            intervention=None,
-            run=path.parent.name,
-        )
+        plain = {"snapshot": "final", "intervention": None, "run": path.parent.name}
+        found = only(gather([path.parent]), what="length/k_max", rule="paper", **plain)
         line = {
             "name": path.parent.name,
             "conditioner": config.conditioner,
@@ -50,12 +47,32 @@ def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
             "pixels": config.architecture.resolution,
             "view": config.view,
             "images": config.recipe.images,
-            "K_max": found.value if found else None,
-            "low": found.low if found else None,
-            "high": found.high if found else None,
+            **{name: getattr(found, of, None) for name, of in REACHED.items()},
         }
         table.append(line)
     return table
+
+
+def ships(run: str) -> bool:
+    """Whether a model of this name comes with the package; says so where it does not."""
+    if (SHIPPED / run / "config.json").exists():
+        return True
+    print(f"{run} does not ship; composcope reproduce --only {run} trains it")
+    return False
+
+
+def models_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """For the terminal: a line a model."""
+    shown = terminal_table()
+    shown.show_edge = False
+    for heading in ("name", "asked by", "labels", "net", "objects", "pixels", "images", "K_max"):
+        shown.add_column(heading, no_wrap=True)
+    for line in found:
+        K_max = "" if line["K_max"] is None else "{K_max:g} [{low:g}, {high:g}]".format(**line)
+        cells = [line[name] for name in ("name", "conditioner", "labels", "net", "objects")]
+        cells += [f"{line['pixels']} {line['view']}", f"{line['images']:,}", K_max]
+        shown.add_row(*cells)
+    return shown
 
 
 def coordinates_of(words: Sequence[str]) -> dict[str, Any]:

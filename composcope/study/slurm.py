@@ -21,19 +21,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
-
-import tyro
 
 from composcope.errors import InputError, Stopped
 from composcope.files import read_json, write_text
+from composcope.options import Word
 from composcope.progress import live
 from composcope.study.schedule import Done, Node, Study
 
 NOTICE = 120  # seconds before the end of its time in which a job saves what it has
 # Looks after which an ended job without a marker has failed: a shared disk may be late.
 PATIENCE = 5
-Word: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="STR")]
 
 
 @dataclass(frozen=True)
@@ -103,33 +100,18 @@ def launch(order: Order) -> list[str]:
     plain = [sys.executable, "-m", "composcope", *order.command]
     if order.gpus <= 1 and order.nodes == 1:
         return plain
-    torchrun = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--nproc-per-node",
-        str(max(order.gpus, 1)),
-    ]
+    torchrun = [sys.executable, "-m", "torch.distributed.run"]
+    torchrun += ["--nproc-per-node", str(max(order.gpus, 1))]
     if order.nodes == 1:
         return [*torchrun, "--standalone", "-m", "composcope", *order.command]
     # The first node of the job is where its processes meet, at a port that other jobs there do not
     # use.
-    names = subprocess.run(
-        ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first = names.stdout.split()[0]
+    names = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
+    answer = subprocess.run(names, capture_output=True, text=True, check=True)
+    first = answer.stdout.split()[0]
     port = 20_000 + int(os.environ["SLURM_JOB_ID"]) % 20_000
-    meeting = [
-        "--rdzv-backend",
-        "c10d",
-        "--rdzv-endpoint",
-        f"{first}:{port}",
-        "--nnodes",
-        str(order.nodes),
-    ]
+    meeting = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"{first}:{port}"]
+    meeting += ["--nnodes", str(order.nodes)]
     return ["srun", "--kill-on-bad-exit=1", *torchrun, *meeting, "-m", "composcope", *order.command]
 
 
@@ -188,9 +170,8 @@ def job_name(study: Study, node: Node) -> str:
 
 def queue() -> dict[str, tuple[str, str]]:
     """The jobs of this user that have not ended: by name, number and state."""
-    lines = ask(
-        "squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%j|%i|%T"
-    ).splitlines()
+    mine = f"--user={getpass.getuser()}"
+    lines = ask("squeue", "--noheader", mine, "--format=%j|%i|%T").splitlines()
     found = (line.strip().split("|") for line in lines)
     return {name: (number, state) for name, number, state in found}
 
@@ -200,24 +181,15 @@ def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
     gpus, nodes = share(slurm, node)
     script = study.folder / "jobs" / f"{node.name}.sh"
     order = Order(node.command, str(study.marker(node.name).resolve()), gpus, nodes)
-    write_text(script.with_suffix(".json"), json.dumps(asdict(order)))
-    here = [
-        sys.executable,
-        "-m",
-        "composcope.study.slurm",
-        str(script.with_suffix(".json").resolve()),
-    ]
-    write_text(
-        script, f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n"
-    )  # it listens once it runs
+    path = script.with_suffix(".json")
+    write_text(path, json.dumps(asdict(order)))
+    here = [sys.executable, "-m", "composcope.study.slurm", str(path.resolve())]
+    # The command listens to USR1 once it runs.
+    write_text(script, f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n")
     log = study.log(node.name).resolve()
     log.parent.mkdir(parents=True, exist_ok=True)
-    words = [
-        f"--job-name={job_name(study, node)}",
-        f"--output={log}",
-        "--open-mode=append",
-        "--parsable",
-    ]
+    words = [f"--job-name={job_name(study, node)}", f"--output={log}"]
+    words += ["--open-mode=append", "--parsable"]
     words += ["--requeue", f"--signal=B:USR1@{NOTICE}", f"--comment={node.name}"]
     if needs:
         words += [f"--dependency=afterok:{':'.join(needs)}", "--kill-on-invalid-dep=yes"]

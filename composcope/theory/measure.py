@@ -2,41 +2,46 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from composcope.errors import InputError
-from composcope.results import Row
-from composcope.theory.claim import Toy
+from composcope.files import write_pngs
+from composcope.progress import track
+from composcope.results import Row, add_rows
 from composcope.theory.claims import THEORY
 from composcope.theory.swing_by import SIM
 
-
-def theory(only: Sequence[str] = (), keep: Path | None = None) -> list[Row]:
-    """The paper's claims on distributions small enough to compute; `keep`: a folder for the curves
-    of the figures."""
-    return rows_of("theory", THEORY, only, keep)
+# The paper's claims on distributions small enough to compute; those of Structured Identity Mapping.
+TOYS = {"theory": THEORY, "sim": SIM}
 
 
-def sim(only: Sequence[str] = (), keep: Path | None = None) -> list[Row]:
-    """The claims of Structured Identity Mapping, as frequencies over seeds."""
-    return rows_of("sim", SIM, only, keep)
-
-
-def rows_of(
-    room: str, toys: Mapping[str, Callable[[], Toy]], only: Sequence[str], keep: Path | None
-) -> list[Row]:
-    rows = []
-    for name in toys_named(toys, only):
-        toy = toys[name]()
-        if keep and toy.curves:
-            toy.save(keep / f"{name}.npz")
-        rows += [claim.row(room) for claim in toy.claims]
-    return rows
-
-
-def toys_named(toys: Mapping[str, Callable[[], Toy]], only: Sequence[str]) -> Sequence[str]:
+def toys_named(kind: str, only: Sequence[str]) -> Sequence[str]:
     """All of them if none is named."""
+    toys = TOYS[kind]
     if unknown := set(only) - set(toys):
         raise InputError(
             f"there is no toy {', '.join(sorted(unknown))}; there are {', '.join(toys)}"
         )
     return only or tuple(toys)
+
+
+def measured_toys(
+    kind: str, only: Sequence[str], out: Path, draw: Callable[..., Mapping[str, Any]]
+) -> list[Row]:
+    """The rows of every toy, and in a folder beside them its curves and what `draw` makes of them:
+    on disk before the next toy begins."""
+    names = toys_named(kind, only)
+    torch.set_num_threads(1)  # the matrices are small: threads would only wait for each other
+    folder = out.with_suffix("")
+    rows = []
+    for name in track(names, kind):
+        toy = TOYS[kind][name]()
+        found = [claim.row(kind) for claim in toy.claims]
+        if toy.curves:
+            toy.save(folder / f"{name}.npz")
+        add_rows(out, found)
+        write_pngs(folder, draw(kind, name, folder))
+        rows += found
+    return rows

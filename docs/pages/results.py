@@ -10,11 +10,13 @@ from matplotlib.figure import Figure
 
 from composcope.report.drawing import multiple
 from composcope.report.figures import rule
+from composcope.report.marks import kind, name, two
 from composcope.report.material import Material, of_side
 from composcope.report.pictures import FIGURE_1, SHOWN_K
-from composcope.report.sections import K_MAX_WORDS, SECTIONS, SIDES, Section, known_sides
+from composcope.report.section_figures import SIDES
+from composcope.report.sections import K_MAX_WORDS, SECTIONS, Section, known_sides
 from composcope.report.tables import Cell, Table, swatch
-from composcope.report.words import facts, headline, kind, name, not_so, two
+from composcope.report.words import facts, headline, not_so
 from composcope.results.samples import Samples
 from composcope.study.table import Side
 from docs.pages.markdown import folded, joined, picture, plain, table

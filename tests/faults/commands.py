@@ -9,7 +9,7 @@ import os
 import random
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -84,8 +84,17 @@ def options(name: str) -> list[str]:
     kinds = [cli.module_of(name).Args]
     if name == "train":
         kinds += [Config, Architecture, Recipe]
-    fields = [field.name for kind in kinds for field in dataclasses.fields(kind)]
+    fields = [field for kind in kinds for field in fields_of(kind)]
     return [f"--{field.replace('_', '-')}" for field in fields]
+
+
+def fields_of(kind: type) -> Iterator[str]:
+    """Those of a dataclass in it are options as its own are."""
+    for field in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(field.type):
+            yield from fields_of(field.type)
+        else:
+            yield field.name
 
 
 def call(words: Sequence[str]) -> tuple[int, str]:

@@ -1,0 +1,60 @@
+"""The explorer as a process: a socket, a link to it, and the server until somebody ends it."""
+
+import webbrowser
+from dataclasses import replace
+
+import uvicorn
+
+from composcope.errors import InputError
+from composcope.explore.server import LOOPBACK, Server, bound
+from composcope.explore.settings import Settings
+from composcope.explore.worker import Stage
+
+
+def serve(settings: Settings, open_page: bool = False) -> None:
+    """Serve until Ctrl-C; an InputError where it would be open to others, or has no models."""
+    if settings.host not in LOOPBACK and not settings.token:
+        raise InputError(
+            f"--host {settings.host}: others could ask; give --token, a word they must know"
+        )
+    token = settings.token
+    if token is not None and not (token.isascii() and token.isalnum()):
+        raise InputError("--token: letters and digits only, since it is part of a link")
+    sock = bound(settings.host, settings.port)
+    settings = replace(settings, port=sock.getsockname()[1])
+
+    def ready(stage: Stage) -> None:
+        if not stage.models:
+            web.should_exit = True
+            return
+        print(f"{len(stage.models)} models: {', '.join(model.name for model in stage.models)}")
+        print(f"The explorer is at {link(settings)} (Ctrl-C ends it)", flush=True)
+        if open_page:
+            webbrowser.open(link(settings))
+
+    print("composcope: loading the models ...", flush=True)
+    server = Server(settings, ready)
+    web = uvicorn.Server(
+        uvicorn.Config(
+            server.app(),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+    )
+    try:
+        web.run(sockets=[sock])
+    except KeyboardInterrupt:
+        print("The explorer has ended.")
+        return
+    if not server.stage.models:
+        raise InputError(f"no model could be loaded: {server.stage.left_out[0]}")
+
+
+def link(settings: Settings) -> str:
+    """The address of the page, as a browser on this machine takes it."""
+    shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
+    name = f"[{shown}]" if ":" in shown else shown
+    token = f"?token={settings.token}" if settings.token else ""
+    return f"http://{name}:{settings.port}/{token}"

@@ -1,0 +1,95 @@
+"""What a user gives to an audit: a denoiser out of a file of theirs, and what is asked of it."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from composcope.errors import InputError
+from composcope.files import read_json
+
+Shape = tuple[int, int, int]
+
+
+@contextmanager
+def foreign(*sources: str | None) -> Iterator[None]:
+    """An error inside what the user named is told with its file and line; any other is our own."""
+    files = {str(Path(source.rpartition(":")[0]).resolve()) for source in sources if source}
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        theirs = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
+        if not theirs:
+            raise
+        where = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}"
+        raise InputError(f"{where}: {type(error).__name__}: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).strip() or "no reason is given").splitlines()[0]
+
+
+def object_at(source: str, what: str) -> Any:
+    """What a file or a module calls so; the file is run because the user named it."""
+    place, _, name = source.rpartition(":")
+    if not place or not name:
+        raise InputError(f"{what} {source!r}: give FILE.py:NAME, such as my_model.py:denoiser")
+    with foreign(source):
+        try:
+            is_file = place.endswith(".py")
+            module = from_file(Path(place)) if is_file else importlib.import_module(place)
+        except (ImportError, SyntaxError) as error:
+            raise InputError(f"{what} {source!r} cannot be imported: {error}") from None
+    if not hasattr(module, name):
+        raise InputError(f"{what} {source!r}: {place} has no {name!r}")
+    named = getattr(module, name)
+    if inspect.isclass(named):
+        raise InputError(f"{what} {source!r} is a class; make one in {place} and name that")
+    return named
+
+
+def from_file(path: Path) -> Any:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    folder = str(path.resolve().parent)
+    name = f"audited_{path.stem}"  # a file may be called as one of our modules is
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    sys.path.insert(0, folder)  # the file may import its neighbours
+    sys.modules[name] = module
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
+def shape_of(denoiser: Any, side: int | None) -> Shape:
+    """Of x: what the denoiser says, if it does; `side` wins."""
+    try:
+        channels, height, width = getattr(denoiser, "shape", None) or (3, 64, 64)
+    except InputError:  # an adapted model that was made without one
+        channels, height, width = 3, 64, 64
+    if channels not in (1, 3):
+        raise InputError(
+            f"the denoiser's x has {channels} channels and pictures have 3 or are gray; give "
+            "latents to composcope.audit in Python"
+        )
+    return channels, side or height, side or width
+
+
+def read_condition_sets(path: Path, count: int, pictures: int) -> list[tuple]:
+    """One set for each of `count` images, of the file's one for each picture or one for all; lists
+    of two numbers in it are places."""
+    sets: list[list[Any]] = read_json(path, list[list[Any]])
+    if len(sets) not in (1, count, pictures):
+        raise InputError(
+            f"{path} has {len(sets)} condition sets; give one for all, or one for each of "
+            f"{pictures} images"
+        )
+    sets = sets * count if len(sets) == 1 else sets[:count]
+    return [tuple(tuple(c) if isinstance(c, list) else c for c in one) for one in sets]

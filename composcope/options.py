@@ -1,0 +1,86 @@
+"""Options that several commands have: the type of each, with the words that --help shows."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from tyro.conf import Positional, arg
+
+from composcope.errors import InputError
+
+# What to write, as --help shows it in place of a type, and other names of an option.
+Int: TypeAlias = Annotated[int | None, arg(metavar="INT")]
+Word: TypeAlias = Annotated[str | None, arg(metavar="STR")]
+Dir: TypeAlias = Annotated[Path | None, arg(metavar="DIR")]
+File: TypeAlias = Annotated[Path | None, arg(metavar="FILE")]
+FileOrDir: TypeAlias = Annotated[Path | None, arg(metavar="PATH")]
+Class: TypeAlias = Annotated[str | None, arg(metavar="package.module:Class")]
+Conditions: TypeAlias = Annotated[str | None, arg(metavar="CONDITIONS")]
+Pipeline: TypeAlias = Annotated[str | None, arg(metavar="MODEL")]
+Prompt: TypeAlias = Annotated[str | None, arg(metavar="TEXT")]
+Runs: TypeAlias = Annotated[str | None, arg(metavar="RUN,RUN,...")]
+TwoRuns: TypeAlias = Annotated[tuple[str, str] | None, arg(metavar="RUN RUN")]
+Asked: TypeAlias = Annotated[str, arg(aliases=["--locations", "--colors"])]
+Count: TypeAlias = Annotated[int, arg(aliases=["-n"])]
+Way: TypeAlias = Annotated[str | None, arg(metavar="WAY", aliases=["--locations"])]
+
+# Which model, and what is done to it.
+NAMES = "local, smooth, annealed, own, peaks, within or composed."  # of interventions
+OF_RUN = "A shipped model by name, or a run folder."
+OUTSIDE = "Of a run that was trained with a conditioner from outside."
+Run: TypeAlias = Annotated[str, Positional, arg(metavar="RUN", help=OF_RUN)]
+RunOrNone: TypeAlias = Annotated[str | None, Positional, arg(metavar="RUN", help=OF_RUN)]
+Snapshot: TypeAlias = Annotated[str, arg(help="early, middle or final weights of the run.")]
+Intervention: TypeAlias = Annotated[
+    str | None, arg(metavar="NAME", help=f"At sampling time, without training: {NAMES}")
+]
+Repair: TypeAlias = Annotated[str, arg(metavar="NAME", help=NAMES)]
+Radius: TypeAlias = Annotated[
+    float | None, arg(metavar="FLOAT", help="Of the intervention, in image sides.")
+]
+Conditioner: TypeAlias = Annotated[str | None, arg(metavar="package.module:Class", help=OUTSIDE)]
+Device: TypeAlias = Annotated[str, arg(help="Where the network runs (a GPU was not tried here).")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Weights:
+    """Of commands that draw with a model, or look into it."""
+
+    snapshot: Snapshot = "final"
+    intervention: Intervention = None
+    radius: Radius = None
+    conditioner: Conditioner = None
+
+
+# What becomes of it.
+SHIP = "When finished, add the run under this name to the models that come with the package."
+Ship: TypeAlias = Annotated[str | None, arg(metavar="NAME", help=SHIP)]
+OUT = "Where the rows go; arrays and pictures go into a folder beside it."
+Out: TypeAlias = Annotated[Path, arg(help=OUT)]
+Json: TypeAlias = Annotated[bool, arg(help="Print the rows as JSON lines.")]
+DryRun: TypeAlias = Annotated[bool, arg(help="Print the configuration and stop.")]
+
+
+def check_numbers(args: Any, name: str = "") -> None:
+    """An InputError for numbers that no option can mean: not finite, or beyond 64 bits."""
+    if dataclasses.is_dataclass(args):
+        for field in dataclasses.fields(args):
+            check_numbers(getattr(args, field.name), f"--{field.name.replace('_', '-')}")
+    elif isinstance(args, list | tuple):
+        for value in args:
+            check_numbers(value, name)
+    elif isinstance(args, float) and not math.isfinite(args):
+        raise InputError(f"{name} {args}: not a finite number")
+    elif isinstance(args, int) and not -(2**62) < args < 2**62:
+        raise InputError(f"{name}: a number of {len(str(args))} digits is too large")
+    elif isinstance(args, int) and name == "--seed" and args < 0:
+        raise InputError(f"{name} {args}: a seed is 0 or more")
+
+
+def whole_numbers(text: str, between: str, option: str, like: str) -> tuple[int, int]:
+    """One number, which stands for two equal ones, or two."""
+    parts = text.split(between)
+    if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
+        raise InputError(f"{option} {text!r} is not like {like}")
+    return int(parts[0]), int(parts[-1])

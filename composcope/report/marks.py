@@ -1,0 +1,118 @@
+"""Numbers, names of models and verdicts as a reader sees them: "7 [6, 8]", "exp2 + local", ✓."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from composcope.report.locality import edges
+from composcope.results import Row
+from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT, PaperValue, Side, covers
+
+EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
+MENDED = Side("exp2", LOCAL)
+DISTILLED = Side(STUDENT)
+POLICIES = (EXP1, Side("random"), Side("drop-one"), EXP2)  # Table 2, in the paper's order
+
+
+def two(value: Any) -> str:
+    """Two significant digits; whole numbers as they are."""
+    if value is None:
+        return "not measured"
+    if isinstance(value, str | bool):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e9:
+        return f"{int(value):,}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    if abs(value) < 1e-3:
+        return f"{value:.1e}"
+    digits = 1 - math.floor(math.log10(abs(value)))
+    return f"{value:.{max(digits, 0)}f}"
+
+
+def told(row: Row | None) -> str:
+    """A value with its 95 % interval: "7 [6, 8]"."""
+    if row is None or row.value is None:
+        return "not measured"
+    return two(row.value) + ("" if row.low is None else f" [{two(row.low)}, {two(row.high)}]")
+
+
+def name(side: Side) -> str:
+    if side.intervention is None:
+        return f"{side.run}{side.sigmas.words}"
+    radius = side.intervention.radius
+    within = "" if radius is None or side.intervention == LOCAL else f" ({two(radius)})"
+    return f"{side.run} + {side.intervention.name}{within}"
+
+
+def kind(side: Side) -> str:
+    """What the model is, in a few words: "one label, patch-local"."""
+    if side.intervention == LOCAL:
+        return "the same, local conditions"
+    if side.intervention:
+        return f"the same, {side.intervention.name} conditions"
+    if side.run not in BY_NAME:
+        return ""
+    config = BY_NAME[side.run].config()
+    words = [LABELS[config.labels]]
+    if config.conditioner != "grid":
+        words.append(config.conditioner)
+    if config.net == "local":
+        words.append("patches as wide as the image" if covers(config) else "patch-local")
+    return ", ".join(words)
+
+
+def listed(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether ours agrees with the paper: a mark that does not rest on colour, and words."""
+
+    mark: str
+    words: str
+
+
+NOT_MEASURED = Verdict("–", "not measured")
+
+
+def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
+    """Whether one of the paper's values lies in our interval; if not, on which side ours is."""
+    if row is None or row.value is None:
+        return NOT_MEASURED
+    if not paper:
+        return Verdict("·", "not in the paper")
+    _, low, high = edges(row.estimate)
+    if any(low <= value.high and value.low <= high for value in paper):
+        return Verdict("✓", "agrees")
+    if row.max_K is not None and high >= row.max_K:
+        return Verdict("…", "not asked further")
+    if high < min(value.low for value in paper):
+        return Verdict("▼", "ours is lower")
+    if low > max(value.high for value in paper):
+        return Verdict("▲", "ours is higher")
+    return Verdict("✗", "differs")
+
+
+SEEN = {
+    "apart": Verdict("✓", "yes, intervals apart"),
+    "overlap": Verdict("≈", "yes, but intervals overlap"),
+    "no": Verdict("✗", "no"),
+    "not measured": NOT_MEASURED,
+}
+
+
+def paper_of(side: Side) -> Sequence[PaperValue]:
+    """The paper's K_max of a run; of what is done to it at sampling time there is none."""
+    return BY_NAME[side.run].paper_k_max if side.run in BY_NAME and not side.intervention else ()
+
+
+def paper_words(paper: Sequence[PaperValue]) -> str:
+    """ "9 in v1, 7 in v3" """
+    return ", ".join(f"{value} in {value.version}" for value in paper)
