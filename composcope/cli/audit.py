@@ -46,9 +46,7 @@ def main(args: Args) -> None:
     conditioner = None if args.conditioner is None else object_at(args.conditioner, "--conditioner")
     pictures = read(args.images)
     images = as_x(pictures[: args.num], shape_of(denoiser, args.size), args.images)
-    asked = None
-    if args.asked is not None:
-        asked = read_condition_sets(args.asked, len(images), len(pictures))
+    asked = read_condition_sets(args.asked, len(images), len(pictures))
     with foreign(args.denoiser, args.conditioner):
         found = audit(denoiser, images, asked, conditioner, args.sigmas or None, seed=args.seed)
     found = replace(found, about={"run": args.denoiser, **found.about})

@@ -25,8 +25,6 @@ K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 # What is drawn live: a shipped model, and whether its conditions are made local at sampling time.
 DRAWN = (("exp1", False), ("exp2", False), ("exp2", True), ("exp2l", False))
 LOOKED_AT = ("exp1", "exp2")
-NOISE_LEVELS = 5
-SAMPLES = 2
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ def drawn(run: str, mended: bool, args: Args, live: Path) -> list[Row]:
     """Figure 1, live: 1, 3, 6 and 9 of the paper's places, counted; and a line in the terminal."""
     model = LocalConditions(load(run)) if mended else load(run)
     name = f"{run} with local conditions" if mended else run
-    keep = live / name
-    rows = evaluate(model, K_SHOWN, args.num, steps=args.steps, seed=args.seed, keep=keep)
+    rows = evaluate(model, K_SHOWN, args.num, steps=args.steps, seed=args.seed, keep=live / name)
     found = [f"asked {row.K}: {row.value:.1f} there" for row in where(rows, what="length/found")]
     print(f"{name}: {', '.join(found)}")
     return rows
@@ -68,8 +65,7 @@ def drawn(run: str, mended: bool, args: Args, live: Path) -> list[Row]:
 
 def looked(run: str, seed: int, live: Path) -> list[Row]:
     """Figure 2, live and coarse: a few noise levels, a few samples."""
-    keep = live / f"where {run} looks"
-    rows = locality(load(run), levels=NOISE_LEVELS, num=SAMPLES, seed=seed, keep=keep)
+    rows = locality(load(run), levels=5, num=2, seed=seed, keep=live / f"where {run} looks")
     for row in where(rows, what="locality/conditional_locality"):
         print(f"{run}: conditional locality {row.estimate}, chance {row.chance:.2f}")
     return rows

@@ -82,9 +82,11 @@ def shape_of(denoiser: Any, side: int | None) -> Shape:
     return channels, side or height, side or width
 
 
-def read_condition_sets(path: Path, count: int, pictures: int) -> list[tuple]:
+def read_condition_sets(path: Path | None, count: int, pictures: int) -> list[tuple] | None:
     """One set for each of `count` images, of the file's one for each picture or one for all; lists
     of two numbers in it are places."""
+    if path is None:
+        return None
     sets: list[list[Any]] = read_json(path, list[list[Any]])
     if len(sets) not in (1, count, pictures):
         raise InputError(
