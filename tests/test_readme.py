@@ -48,6 +48,21 @@ def test_the_numbers_are_those_of_the_rows():
             assert f"{k_max['images']:,} images" in README
 
 
+def test_the_numbers_at_equal_images_are_those_of_the_rows():
+    table = README.split("| filled of 6 |")[1].split("\n\n")[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    assert len(lines) == 6
+    usual = {"intervention": None, "images": 64_000}
+    for run, _, *told in lines:
+        (filled,) = rows(what="length/found", K=6, run=run, asked="paper", tolerance=0.1, **usual)
+        (local,) = rows(what="locality/conditional_locality", run=run, **usual)
+        words = [
+            f"{row['value']:.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"
+            for row, digits in ((filled, 1), (local, 2))
+        ]
+        assert told == words
+
+
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.S)
 

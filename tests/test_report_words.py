@@ -78,15 +78,15 @@ def test_agreement_is_computed(row, paper, mark):
 def test_the_headline_follows_the_rows():
     composing = [found("exp1", 8.0), found("exp2", 1.5)]
     assert "not measured" in headline([])
-    assert "the one with more labels composes further" in headline(composing)
+    assert "with all labels composes further" in headline(composing)
     seen = [*composing, local("exp1", 0.9), local("exp2", 0.2)]
-    assert "whose score is local in its conditions composes further" in headline(seen)
-    assert "does not have the more local score" in headline(
+    assert "listens more locally and composes further" in headline(seen)
+    assert "does not listen more locally" in headline(
         [*composing, local("exp1", 0.1), local("exp2", 0.2)]
     )
     assert "composes no further" in headline([found("exp1", 1.5), found("exp2", 8.0)])
-    assert "lets it compose as well" in headline([*seen, found("exp2", 7.0, **MENDED)])
-    assert "does not help it" in headline([*seen, found("exp2", 1.0, **MENDED)])
+    assert "the second composes as well" in headline([*seen, found("exp2", 7.0, **MENDED)])
+    assert "the second composes no further" in headline([*seen, found("exp2", 1.0, **MENDED)])
 
 
 def test_three_facts_with_one_number_each():

@@ -99,7 +99,8 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> str:
     """Columns K = 1, 3, 6, 9; a row a model; every picture the first from its seed, not chosen."""
     parts = ["<span class=corner></span>", *(f"<span class=k>K = {K}</span>" for K in SHOWN_K)]
     for side in sides:
-        title = name(side) if side.intervention != MENDED.intervention else f"{side.run}, mended"
+        local = side.intervention == MENDED.intervention
+        title = f"{side.run} + local conditions" if local else name(side)
         parts.append(f"<div class=who><b>{html.escape(title)}</b>{html.escape(kind(side))}</div>")
         parts += [shot(material.samples_of(side), K) for K in SHOWN_K]
     return f"<div class=one>{''.join(parts)}</div>"

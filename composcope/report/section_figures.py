@@ -21,7 +21,7 @@ from composcope.report.material import Material, of_rooms, of_side, one
 from composcope.report.pictures import Shown
 from composcope.report.theory import circles_figure, toy_figures
 from composcope.results import Row, grouped, where
-from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, Side, at_equal_images
+from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT, Side, at_equal_images
 
 SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
@@ -134,8 +134,7 @@ def forced_figures(material: Material) -> list[Shown]:
     lines = lines_over(rows, (EXP2, MENDED, DISTILLED, EXP2L, WIDE, EXP1), "length/found")
     drawn = "Objects drawn where they were asked, with and without forced locality."
     nine = (
-        "Drawn of nine asked. Behind the names, in brackets: how far a condition is heard, in "
-        "image sides."
+        "Drawn of nine asked. Within: how far from its place a condition is heard, in image sides."
     )
     found = measured(lines_of(rows, FORCED, "length/found", K=9))
     return [*filled(lines, 3, drawn), *forest(found, NINE, nine), *repair_figures(rows)]
@@ -201,7 +200,7 @@ def elsewhere_figures(material: Material) -> list[Shown]:
             text = f"{about.get('run')}: cosines of every pair of concepts at high noise."
             shown.append(Shown(features.level_figure(kept, "high", ""), text, wide=True))
     for about, kept in material.maps:
-        if about.get("run") not in BY_NAME and about.get("states") != "noised":
+        if about.get("run") not in {*BY_NAME, STUDENT} and about.get("states") != "noised":
             text = (
                 f"{about.get('run')}: what pixels look at (rings, bright: strongly), and the "
                 "conditions that act on them (crosses), from high noise to low."

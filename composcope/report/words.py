@@ -58,21 +58,19 @@ def headline(rows: Sequence[Row]) -> str:
     mended = found_effect(rows, MENDED, EXP2, FILLED_9).agrees
     if composes == "not measured":
         return "Whether a model composes is not measured yet."
-    models = "Of a model trained with all labels and one with a single label"
-    if composes == "no":
-        first = f"{models}, the one with more labels composes no further than the other"
-    else:
-        further = "composes further beyond its training"
+    first = "A model trained with all labels composes no further than one with a single label"
+    if composes != "no":
+        further = "composes further beyond its training than one with a single label"
         first = {
-            "apart": f"{models}, the one whose score is local in its conditions {further}",
-            "overlap": f"{models}, the one whose score seems the more local {further}",
-            "no": f"{models}, the one that {further} does not have the more local score",
-            "not measured": f"{models}, the one with more labels {further}",
+            "apart": f"A model trained with all labels listens more locally and {further}",
+            "overlap": f"A model trained with all labels {further} and seems to listen more locally",
+            "no": f"A model trained with all labels {further}, but does not listen more locally",
+            "not measured": f"A model trained with all labels {further}",
         }[local]
     second = {
-        "apart": ", and making the conditions of the other local lets it compose as well",
-        "overlap": ", and making the conditions of the other local seems to help it",
-        "no": ", and making the conditions of the other local does not help it",
+        "apart": "; made to listen locally, without training, the second composes as well",
+        "overlap": "; made to listen locally, the second seems to compose further",
+        "no": "; made to listen locally, the second composes no further",
         "not measured": "",
     }[mended]
     return f"{first}{second}."
