@@ -16,7 +16,9 @@ from composcope.report.words import (
     sure,
 )
 from composcope.results import Row, where
-from composcope.study.table import LOCAL, PaperValue, Side, v1, v3
+from composcope.study.effects import Side
+from composcope.study.paper import PaperValue, v1, v3
+from composcope.study.table import LOCAL
 
 MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
 MODEL |= {"steps": 12, "seed": 0, "images": 1000}

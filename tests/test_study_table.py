@@ -7,18 +7,10 @@ import pytest
 
 from composcope.diffusion.train import SNAPSHOTS
 from composcope.results import Row
-from composcope.study import cost, table
-from composcope.study.table import (
-    BY_NAME,
-    EFFECTS,
-    K_MAX,
-    LOCAL,
-    RUNS,
-    Effect,
-    PaperValue,
-    Side,
-    compare,
-)
+from composcope.study import cost, effects, table
+from composcope.study.effects import EFFECTS, K_MAX, Effect, Side, compare
+from composcope.study.paper import PaperValue
+from composcope.study.table import BY_NAME, LOCAL, RUNS
 
 
 def test_the_values_of_the_paper_by_version():
@@ -39,8 +31,8 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     assert long == {"exp1", "exp2", "exp2l"}
     assert {images[run] * SNAPSHOTS["middle"] for run in long} == {64_000}
     assert all("middle" in BY_NAME[run].snapshots for run in long)
-    on_images = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "global"}
-    on_patches = {table.network(run.name, "laptop") for run in RUNS if run.config().net == "local"}
+    on_images = {effects.network(run.name, "laptop") for run in RUNS if run.config().net == "global"}
+    on_patches = {effects.network(run.name, "laptop") for run in RUNS if run.config().net == "local"}
     # The paper's patches, and those as wide as the image.
     assert len(on_images) == 1 and len(on_patches) == 2
     assert {run.config().recipe.seed for run in RUNS} == {0, 1}
@@ -50,7 +42,7 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
 def test_every_effect_is_about_runs_of_the_study():
     for effect in EFFECTS:
         for side in (effect.above, effect.below):
-            assert side.run in {*BY_NAME, *table.MACHINES, table.STUDENT}
+            assert side.run in {*BY_NAME, *effects.MACHINES, table.STUDENT}
             assert side.intervention is None or side.intervention in BY_NAME[side.run].interventions
     assert any("lacks pixel locality" in effect.says for effect in EFFECTS)
     assert any("middle noise" in effect.says for effect in EFFECTS)
@@ -139,9 +131,9 @@ def test_runs_after_equal_numbers_of_images():
 
     rows = [filled("exp1", 128_000), filled("exp1", 64_000, "middle"), filled("random", 64_000)]
     sides = (Side("exp1"), Side("random"), Side("drop-one"))
-    snapshots = [side.snapshot for side in table.at_equal_images(sides, rows)]
+    snapshots = [side.snapshot for side in effects.at_equal_images(sides, rows)]
     assert snapshots == ["middle", "final", "final"]
-    assert table.at_equal_images(sides, []) == sides
+    assert effects.at_equal_images(sides, []) == sides
 
 
 def test_over_pixels_and_noise_levels_the_mean_is_compared():

@@ -12,8 +12,8 @@ from pathlib import Path
 import tyro
 
 from composcope.results import Row, where
+from composcope.study.effects import EFFECTS, compare
 from composcope.study.plan import study_rows
-from composcope.study.table import EFFECTS, compare
 
 RUNS = ("exp2", "exp2l", "exp3", "exp3l", "exp1-one", "exp2l-one", "exp2l-wide")
 

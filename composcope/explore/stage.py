@@ -42,7 +42,8 @@ from composcope.locality.neighbourhoods import Asked
 from composcope.locality.profile import centred_square, near, near_chance
 from composcope.runs.model import SHIPPED, find, load
 from composcope.scenes.condition import SumOfParts
-from composcope.study.table import PAPER_K_MAX, TOLERANCE, paper_key
+from composcope.study.paper import PAPER_K_MAX, paper_key
+from composcope.study.table import TOLERANCE
 
 FIELDS = ("x", "y", "color", "shape", "size", "confidence")  # of what was found
 KEPT = 2**26  # bytes of states that are kept for being looked at

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from composcope.report.locality import crosses, edges, whiskers
 from composcope.report.looks import Look, look
 from composcope.results import Row, grouped
-from composcope.study.table import PaperValue, Side, mean_row
+from composcope.study.effects import Side, mean_row
+from composcope.study.paper import PaperValue
 
 WIDTH = 5.6  # inches of a figure that shares its line with another
 

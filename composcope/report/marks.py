@@ -7,7 +7,9 @@ from typing import Any
 
 from composcope.report.locality import edges
 from composcope.results import Row
-from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT, PaperValue, Side, covers
+from composcope.study.effects import Side
+from composcope.study.paper import PaperValue, covers
+from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 MENDED = Side("exp2", LOCAL)

@@ -14,7 +14,8 @@ from composcope.errors import InputError
 from composcope.results import Row, gather, grouped, where
 from composcope.results.arrays import read_origin
 from composcope.results.samples import Samples, gather_samples
-from composcope.study.table import TOLERANCE, Side
+from composcope.study.effects import Side
+from composcope.study.table import TOLERANCE
 
 Kept = tuple[Mapping[str, Any], Mapping[str, np.ndarray]]  # the coordinates of a model, its arrays
 FINAL = ["final", None]

@@ -23,7 +23,7 @@ from composcope.report.section_figures import filled, lines_over, over_noise
 from composcope.report.sections import SECTIONS, every, section
 from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
-from composcope.study.table import Side
+from composcope.study.effects import Side
 
 TITLE = "Does a diffusion model compose what it has learned?"
 FOOTER = (

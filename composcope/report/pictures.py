@@ -12,7 +12,7 @@ from composcope.report.looks import label
 from composcope.report.marks import EXP1, EXP2, EXP2L, MENDED, kind, name
 from composcope.report.material import FINAL, Material
 from composcope.results.samples import Samples
-from composcope.study.table import Side
+from composcope.study.effects import Side
 
 SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
 FIGURE_1 = (EXP1, EXP2, MENDED, EXP2L)

@@ -10,7 +10,7 @@ from composcope.report.marks import name
 from composcope.report.material import Material
 from composcope.report.recording import Drawn, Looked, recording
 from composcope.results.samples import Samples
-from composcope.study.table import Side
+from composcope.study.effects import Side
 
 SHOWN_EACH = 2  # images for each K
 

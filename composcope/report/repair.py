@@ -13,8 +13,8 @@ from composcope.report.looks import label, look
 from composcope.report.marks import DISTILLED, EXP2, MENDED, listed, told, two
 from composcope.report.material import conditional, k_max, of_nine, one
 from composcope.results import Row, grouped, where
+from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, points
-from composcope.study.table import Side
 
 
 def lines_of(rows: Sequence[Row]) -> dict[str, list[Row]]:

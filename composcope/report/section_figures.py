@@ -21,7 +21,8 @@ from composcope.report.material import Material, of_rooms, of_side, one
 from composcope.report.pictures import Shown
 from composcope.report.theory import circles_figure, toy_figures
 from composcope.results import Row, grouped, where
-from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT, Side, at_equal_images
+from composcope.study.effects import Side, at_equal_images
+from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT
 
 SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))

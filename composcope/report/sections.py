@@ -15,7 +15,8 @@ from composcope.report.repair import repaired
 from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES
 from composcope.report.tables import Table, folded
 from composcope.results import Row, where
-from composcope.study.table import BY_NAME, Side, at_equal_images
+from composcope.study.effects import Side, at_equal_images
+from composcope.study.table import BY_NAME
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,8 @@ from composcope.report.material import conditional, k_max, of_nine, of_rooms, of
 from composcope.report.theory import predicted
 from composcope.report.words import claims, findings
 from composcope.results import Row, grouped, where
-from composcope.study.table import (
-    BY_NAME,
-    HIGH_NOISE,
-    LOW_NOISE,
-    MIDDLE_NOISE,
-    Side,
-    mean_row,
-    trained_on,
-)
+from composcope.study.effects import HIGH_NOISE, LOW_NOISE, MIDDLE_NOISE, Side, mean_row
+from composcope.study.table import BY_NAME, trained_on
 
 
 @dataclass(frozen=True)

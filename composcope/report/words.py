@@ -27,12 +27,10 @@ from composcope.report.marks import (
 )
 from composcope.report.material import conditional, k_max, of_nine, of_rooms
 from composcope.results import Row, where
-from composcope.study.table import (
-    BY_NAME,
+from composcope.study.effects import (
     CONDITIONAL,
     EFFECTS,
     FILLED_9,
-    LABELS,
     Comparison,
     Effect,
     Measurement,
@@ -40,6 +38,7 @@ from composcope.study.table import (
     at_equal_images,
     compare,
 )
+from composcope.study.table import BY_NAME, LABELS
 
 # ----------------------------------------------------------------------------
 # The first screen.

@@ -22,7 +22,9 @@ from composcope.runs.config import Config, flat
 from composcope.runs.model import conditioner_of
 from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import most_unlabelled
-from composcope.study.table import BY_NAME, LABELS, PAPER_K_MAX, Side, paper_key, trained_on
+from composcope.study.effects import Side
+from composcope.study.paper import PAPER_K_MAX, paper_key
+from composcope.study.table import BY_NAME, LABELS, trained_on
 from composcope.tensors import read_about, read_tensors
 from docs.pages.markdown import code, folded, joined, picture, plain, table
 

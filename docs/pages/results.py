@@ -18,7 +18,7 @@ from composcope.report.sections import K_MAX_WORDS, SECTIONS, Section, known_sid
 from composcope.report.tables import Cell, Table, swatch
 from composcope.report.words import facts, headline, not_so
 from composcope.results.samples import Samples
-from composcope.study.table import Side
+from composcope.study.effects import Side
 from docs.pages.markdown import folded, joined, picture, plain, table
 
 FOLDER = "results"  # of the figures, beside the page

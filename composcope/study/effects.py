@@ -1,0 +1,299 @@
+"""The findings of the study as comparisons: a measurement of one run is larger than of another, at
+equal images, network and tolerance, or it says what differs."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, Literal
+
+from composcope.results import Row, where
+from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Rows by what they measure; of several, such as one a pixel, the mean is taken."""
+
+    words: str
+    what: str
+    coordinates: Mapping[str, Any] = field(default_factory=dict)
+
+
+K_MAX = Measurement("K_max, the paper's rule", "length/k_max", {"rule": "paper"})
+FILLED_6 = Measurement("places filled of 6 asked", "length/found", {"K": 6})
+FILLED_9 = Measurement("places filled of 9 asked", "length/found", {"K": 9})
+CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
+SQUARE = Measurement(
+    "pixels across that a pixel looks at", "locality/square", {"states": "trajectory"}
+)
+LENGTH = (K_MAX, FILLED_6, FILLED_9)
+
+
+@dataclass(frozen=True)
+class Band:
+    """Noise levels, low <= sigma < high."""
+
+    words: str
+    low: float
+    high: float
+
+
+ALL_NOISE = Band("", 0.0, math.inf)
+HIGH_NOISE = Band(" at high noise", 10.0, math.inf)
+MIDDLE_NOISE = Band(" at middle noise", 0.3, 10.0)
+LOW_NOISE = Band(" at low noise", 0.0, 0.3)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: a run, what was done to it at sampling time, the noise levels
+    looked at, and how far it was trained."""
+
+    run: str
+    intervention: Intervention | None = None
+    sigmas: Band = ALL_NOISE
+    snapshot: str = "final"
+
+    def __str__(self) -> str:
+        means = (
+            ""
+            if self.intervention is None
+            else f" with the intervention {self.intervention.name!r}"
+        )
+        return f"{self.run}{means}{self.sigmas.words}"
+
+
+def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, ...]:
+    """The same runs, each after as many images as the one with fewest has in the end, where a
+    snapshot was measured there."""
+    measured = [where(rows, run=side.run, what="length/found") for side in sides]
+    ends = [row.images for own in measured for row in own if row.snapshot == "final" and row.images]
+    fewest = min(ends, default=None)
+    equal = []
+    for side, own in zip(sides, measured, strict=True):
+        snapshots = {row.snapshot for row in own if row.images == fewest and row.snapshot}
+        equal.append(replace(side, snapshot=min(snapshots, default=side.snapshot)))
+    return tuple(equal)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A finding as a comparison: the measurement of `above` is larger than that of `below`."""
+
+    where: str  # in the paper
+    says: str
+    above: Side
+    below: Side
+    measurement: Measurement = K_MAX
+
+
+def each(
+    where: str, says: str, above: Side | str, below: Side | str, by: Sequence[Measurement]
+) -> list[Effect]:
+    """The same finding by several measurements."""
+    first, second = (Side(side) if isinstance(side, str) else side for side in (above, below))
+    return [Effect(where, says, first, second, measurement) for measurement in by]
+
+
+MACHINES = ("local one-label machine", "ideal one-label machine")  # experiments/score_machines
+MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
+MIDDLE_2 = Side("exp2", sigmas=MIDDLE_NOISE)
+# fmt: off
+EFFECTS = (
+    # Length generalization.
+    *each("Fig. 1", "A grid of all locations composes further than one with a single label",
+          "exp1", "exp2", LENGTH),
+    *each("Fig. 1", "The same from another seed", "exp1-seed1", "exp2-seed1", LENGTH),
+    *each("Fig. 1 (v3)", "A grid composes further than a list of locations",
+          "exp1", "exp3", LENGTH),
+    *each("Fig. 1 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1", LENGTH),
+    *each("ours", "A list whose slots share one map composes further than a list",
+          "exp3s", "exp3", LENGTH),
+    *each("Fig. 1", "A patch-local network composes where the global one did not",
+          "exp2l", "exp2", LENGTH),
+    *each("Table 1 (v3)", "The same with a list of locations", "exp3l", "exp3", LENGTH),
+    *each("Fig. 4", "Trained on single objects, the patch-local network draws more",
+          "exp2l-one", "exp1-one", LENGTH),
+    *each("Fig. 8", "Trained on up to five objects a model goes further than on three",
+          "exp1-five", "exp1", LENGTH),
+    *each("E.3", "Patches as wide as the image fail again", "exp2l", "exp2l-wide", LENGTH),
+    *each("E.3", "The same without training", *MACHINES, LENGTH),
+    *each("Table 2", "All labels go further than a random number of them",
+          "exp1", "random", LENGTH),
+    *each("Table 2", "A random number of labels goes further than all but one",
+          "random", "drop-one", LENGTH),
+    *each("Table 2", "All but one label go further than a single one", "drop-one", "exp2", LENGTH),
+    *each("ours", "Local conditions at sampling time mend a model",
+          Side("exp2", LOCAL), "exp2", LENGTH),
+    *each("ours", "Distilled, the mended model composes in one pass", STUDENT, "exp2", LENGTH),
+    *each("ours", "A penalty on far influence makes a model compose",
+          "exp2-penalty", "exp2", LENGTH),
+    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3", LENGTH),
+    # Locality of conditions.
+    *each("Fig. 2, 10", "The model that composes is conditionally local",
+          "exp1", "exp2", (CONDITIONAL,)),
+    *each("Fig. 2, 10", "The same from another seed", "exp1-seed1", "exp2-seed1", (CONDITIONAL,)),
+    *each("Fig. 2 (v3)", "The list model lacks that locality", "exp1", "exp3", (CONDITIONAL,)),
+    *each("Fig. 2 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1", (CONDITIONAL,)),
+    *each("ours", "The list whose slots share one map has it", "exp3s", "exp3", (CONDITIONAL,)),
+    *each("Fig. 2", "The patch-local network has it", "exp2l", "exp2", (CONDITIONAL,)),
+    *each("Fig. 2", "The patch-local network has more of it than the list model",
+          "exp2l", "exp3", (CONDITIONAL,)),
+    *each("ours", "The distilled model has it", STUDENT, "exp2", (CONDITIONAL,)),
+    *each("ours", "A penalty on far influence brings it", "exp2-penalty", "exp2", (CONDITIONAL,)),
+    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3", (CONDITIONAL,)),
+    # Locality of pixels: two findings that our first runs did not show.
+    *each("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further",
+          "exp3", "exp1", (SQUARE,)),
+    *each("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at high",
+          MIDDLE_1, Side("exp1", sigmas=HIGH_NOISE), (SQUARE,)),
+    *each("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at low",
+          MIDDLE_1, Side("exp1", sigmas=LOW_NOISE), (SQUARE,)),
+    *each("Fig. 10, 12 (v1)", "The same in the model with one label, against high noise",
+          MIDDLE_2, Side("exp2", sigmas=HIGH_NOISE), (SQUARE,)),
+)
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An effect beside what was measured. `terms` says whether it is at equal images, network and
+    tolerance."""
+
+    effect: Effect
+    above: Row | None
+    below: Row | None
+    # Apart: larger, and the intervals do not touch.
+    agrees: Literal["apart", "overlap", "no", "not measured"]
+    terms: str
+
+
+def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comparison:
+    """The effect in these rows: of all pairs of rows that have it, the pair that differs least; of
+    several the one with most training images, so that a snapshot stands for a run that went on
+    longer; then the newest."""
+    choices = product(
+        candidates(effect.above, effect, rows), candidates(effect.below, effect, rows)
+    )
+    pairs = sorted(choices, key=longest_and_newest, reverse=True)
+    if not pairs:
+        return Comparison(effect, None, None, "not measured", "")
+    above, below = min(pairs, key=lambda pair: len(differences(*pair)))
+    return Comparison(
+        effect, above, below, agreement(above, below), terms(effect, above, below, preset)
+    )
+
+
+def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
+    """The rows of one side, one for each way it was measured: over pixels and noise levels it is
+    their mean."""
+    intervention = side.intervention
+    wanted = dict(effect.measurement.coordinates)
+    wanted |= {"what": effect.measurement.what, "run": side.run}
+    wanted |= {"intervention": intervention.name if intervention else None}
+    if intervention and intervention.radius is not None:
+        wanted |= {"radius": intervention.radius}
+    groups: dict[tuple, list[Row]] = {}
+    for row in where(rows, **wanted):
+        inside = row.sigma is None or side.sigmas.low <= row.sigma < side.sigmas.high
+        if inside and row.value is not None:
+            groups.setdefault(replace(row, sigma=None, pixel=None).key, []).append(row)
+    return [mean_row(group) for group in groups.values()]
+
+
+def mean_row(rows: Sequence[Row]) -> Row:
+    """One row for many: means of the values and of the ends, at least as wide as the interval of
+    the mean."""
+    if len(rows) == 1:
+        return rows[0]
+    means: dict[str, Any] = {}
+    for name in ("value", "low", "high"):
+        numbers = [getattr(row, name) for row in rows]
+        means[name] = None if None in numbers else sum(numbers) / len(numbers)
+    return replace(rows[0], **means, sigma=None, pixel=None)
+
+
+def longest_and_newest(pair: tuple[Row, Row]) -> tuple[int, str]:
+    return min(row.images or 0 for row in pair), min(row.date or "" for row in pair)
+
+
+def agreement(above: Row, below: Row) -> Literal["apart", "overlap", "no"]:
+    first, second = above.estimate, below.estimate
+    if first.value <= second.value:
+        return "no"
+    low = first.value if first.low is None else first.low
+    high = second.value if second.high is None else second.high
+    return "apart" if low > high else "overlap"
+
+
+JUDGED = {
+    "images": "training images",
+    "tolerance": "tolerance",
+    "asked": "conditions",
+    "max_K": "largest K",
+    "steps": "sampler steps",
+}
+
+
+def differences(above: Row, below: Row) -> list[str]:
+    """In words: all that should be equal between two rows that are compared, and is not."""
+    told = []
+    for name, words in JUDGED.items():
+        first, second = getattr(above, name), getattr(below, name)
+        if first != second:
+            told.append(f"{words} {number(first)} against {number(second)}")
+    return told
+
+
+def number(value: Any) -> str:
+    if value is None:
+        return "not known"
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else f"{value:.3g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+@dataclass(frozen=True)
+class Network:
+    """What the network of a run sees, and how it is built, in words."""
+
+    sees: str
+    built: str
+
+
+def network(run: str, preset: str) -> Network | None:
+    """None of what is not trained."""
+    if run not in BY_NAME:
+        return None
+    config = BY_NAME[run].config(preset)
+    size = config.architecture
+    cells = 2 * size.radius + 1
+    sees = (
+        "whole images"
+        if config.net == "global"
+        else f"patches of {cells} of {size.grid_size} cells"
+    )
+    levels = f"levels {size.mult} of width {size.width}"
+    built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
+    return Network(sees, built)
+
+
+def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
+    """Whether the comparison is at equal images, network and tolerance, or what differs."""
+    told = differences(above, below)
+    first, second = (network(side.run, preset) for side in (effect.above, effect.below))
+    if first and second and first.sees != second.sees:
+        told.append(f"network on {first.sees} against {second.sees}")
+    elif first and second and first.built != second.built:
+        told.append(f"network of {first.built} against {second.built}")
+    if told:
+        return f"not equal: {'; '.join(told)}"
+    equal = ["network" if first else "scenes, without training"]
+    equal += [f"training images ({above.images:,})"] if above.images is not None else []
+    equal += [f"tolerance ({above.tolerance:g})"] if above.tolerance is not None else []
+    return f"at equal {', '.join(equal)}"
