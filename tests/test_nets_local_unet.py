@@ -55,6 +55,12 @@ def loop(net: LocalUNet, x, noise_label, cond):
     return out
 
 
+def inputs(batch, share):
+    """Images, noise labels and grids with a share of their cells asked for."""
+    cond = (torch.rand(batch, 64) < share).float()
+    return torch.randn(batch, 3, 32, 32), torch.randn(batch), cond
+
+
 @pytest.mark.parametrize(
     ("patches", "settings"),
     [
@@ -68,12 +74,6 @@ def loop(net: LocalUNet, x, noise_label, cond):
     ],
     ids=str,
 )
-def inputs(batch, share):
-    """Images, noise labels and grids with a share of their cells asked for."""
-    cond = (torch.rand(batch, 64) < share).float()
-    return torch.randn(batch, 3, 32, 32), torch.randn(batch), cond
-
-
 def test_assembled_cells_equal_the_plain_loop(patches, settings):
     net, r = local(patches, **settings).double(), patches.resolution
     x, noise_label = torch.randn(2, 3, r, r).double(), torch.randn(2).double()

@@ -45,7 +45,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("composcope.runs.data.MEASURED", 256)
         config = configure("exp2l", "smoke", TINY)
-        start(config, folder, lambda images, asked, n: sheet(images, asked, columns=n))
+        start(config, folder, sheet)
     return folder
 
 

@@ -31,8 +31,12 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     assert long == {"exp1", "exp2", "exp2l"}
     assert {images[run] * SNAPSHOTS["middle"] for run in long} == {64_000}
     assert all("middle" in BY_NAME[run].snapshots for run in long)
-    on_images = {effects.network(run.name, "laptop") for run in RUNS if run.config().net == "global"}
-    on_patches = {effects.network(run.name, "laptop") for run in RUNS if run.config().net == "local"}
+    on_images = {
+        effects.network(run.name, "laptop") for run in RUNS if run.config().net == "global"
+    }
+    on_patches = {
+        effects.network(run.name, "laptop") for run in RUNS if run.config().net == "local"
+    }
     # The paper's patches, and those as wide as the image.
     assert len(on_images) == 1 and len(on_patches) == 2
     assert {run.config().recipe.seed for run in RUNS} == {0, 1}
