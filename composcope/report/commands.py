@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from composcope.results import Row
+from composcope.study.table import BY_NAME
 
 
 def command(rows: Sequence[Row]) -> str:
@@ -29,7 +30,7 @@ def evaluate(rows: Sequence[Row]) -> str:
         "--steps": row.steps,
         "--seed": row.seed or None,
     }
-    return f"composcope evaluate {shlex.quote(str(row.run))}" + spelled(words)
+    return f"composcope evaluate {weights_of(row)}" + spelled(words)
 
 
 def locality(rows: Sequence[Row]) -> str:
@@ -40,7 +41,7 @@ def locality(rows: Sequence[Row]) -> str:
         "--num": number_of(rows),
         "--seed": row.seed or None,
     }
-    return f"composcope locality {shlex.quote(str(row.run))}" + spelled(words)
+    return f"composcope locality {weights_of(row)}" + spelled(words)
 
 
 def features(rows: Sequence[Row]) -> str:
@@ -62,6 +63,13 @@ def circles(rows: Sequence[Row]) -> str:
 def number_of(rows: Sequence[Row]) -> int | None:
     """Of images or samples; rows that are counted otherwise have none."""
     return max((row.n for row in rows if row.n is not None), default=None)
+
+
+def weights_of(row: Row) -> str:
+    """A shipped model by its name. Earlier snapshots do not ship: they are where `composcope
+    reproduce` trains the runs of the study."""
+    earlier = row.run in BY_NAME and row.snapshot not in ("final", None)
+    return shlex.quote(f"study/laptop/runs/{row.run}" if earlier else str(row.run))
 
 
 def model(row: Row) -> dict[str, object]:
