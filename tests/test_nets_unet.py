@@ -279,3 +279,12 @@ def test_impossible_settings_are_refused(settings):
 def test_cond_of_another_length_is_refused():
     with pytest.raises(InputError, match="cond has 4 features, the network was made for 5"):
         UNet(16, 3, 5, **SMALL)(torch.randn(1, 3, 16, 16), torch.randn(1), torch.zeros(1, 4))
+
+
+def test_channels_that_all_images_share_are_as_if_each_image_had_them():
+    torch.manual_seed(0)
+    layer = MPConv(7, 5, 3)
+    x = torch.randn(4, 3, 8, 8)
+    shared = torch.randn(1, 4, 8, 8)
+    whole = layer(torch.cat([x, shared.expand(4, -1, -1, -1)], 1), gain=2.0)
+    assert torch.allclose(layer(x, gain=2.0, shared=shared), whole, atol=1e-6)

@@ -153,9 +153,10 @@ class UNet(nn.Module):
             raise InputError(f"cond has {cond.shape[1]} features, {wanted}")
         emb = self.embed(noise_label, cond)
         x = self.entrance(x, cond)
+        shared = self.planes(x)
         skips: list[Tensor] = []
         for name, block in self.enc.items():
-            x = block(x) if name.endswith("_conv") else block(x, emb)
+            x = block(x, shared=shared) if name.endswith("_conv") else block(x, emb)
             skips.append(x)
         square = None if centre is None else centre // self.fold
         decoder = zip(self.dec.items(), self.windows(square), strict=True)
@@ -214,11 +215,16 @@ class UNet(nn.Module):
             grid = x.new_zeros(x.shape[0], self.features) if cond is None else cond
             grid = grid.view(-1, 1, self.grid_size, self.grid_size)
             planes.append(F.interpolate(grid, size=x.shape[2:], mode="nearest"))
-        if self.positions:
-            planes.append(sines(x.shape[2], self.positions).to(x).expand(len(x), -1, -1, -1))
-        if self.waves:
-            planes.append(wave_planes(x.shape[2], self.waves).to(x).expand(len(x), -1, -1, -1))
         return torch.cat(planes, dim=1)
+
+    def planes(self, x: Tensor) -> Float[Tensor, "1 planes height width"] | None:
+        """What says where a pixel is, the same for every image: channels after those of x."""
+        found = []
+        if self.positions:
+            found.append(sines(x.shape[2], self.positions).to(x))
+        if self.waves:
+            found.append(wave_planes(x.shape[2], self.waves).to(x))
+        return torch.cat(found, dim=1) if found else None
 
 
 def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
