@@ -161,3 +161,10 @@ def test_every_seed_needs_its_own_row_and_the_solver_must_exist():
         InputError, match="no solver 'ddim'; the solvers are heun, euler, stochastic"
     ):
         sample(gaussian, [0], (3, 4, 4), solver="ddim")
+
+
+def test_a_caller_in_inference_mode_gets_the_same_images():
+    plain = sample(gaussian, [0, 1], (3, 8, 8), sigmas=noise_levels(4))
+    with torch.inference_mode():
+        inside = sample(gaussian, [0, 1], (3, 8, 8), sigmas=noise_levels(4))
+    assert torch.equal(plain, inside)

@@ -124,7 +124,7 @@ def walk(
 
 def denoised(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> X:
     """What a denoiser returns at one noise level, if it keeps the contract."""
-    version = x._version
+    version = None if x.is_inference() else x._version  # which tensors of inference mode lack
     x0 = denoiser(x, sigma.expand(len(x)), cond)
     if not isinstance(x0, Tensor) or x0.shape != x.shape:
         found = list(x0.shape) if isinstance(x0, Tensor) else type(x0).__name__
@@ -133,7 +133,7 @@ def denoised(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> 
     if not bool(x0.isfinite().all()):
         where = f"at sigma {float(sigma):g}"
         raise InputError(f"the denoiser returns numbers that are not finite {where}")
-    if x._version != version:
+    if version is not None and x._version != version:
         raise InputError("the denoiser changes x in place; it must return a new tensor")
     return x0
 
