@@ -31,7 +31,17 @@ def test_csv_and_json_hold_what_was_measured(folder, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [parse_json(text, Row, "printed").value for text in lines] == [0.25, 0.5, "holds"]
     main(Args((), (folder,)))
-    assert "3 rows, 3 of them shown" in capsys.readouterr().out
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["length/exact", "2", "1"] in words and ["theory/lemma", "1", "1"] in words
+
+
+def test_the_table_says_once_what_all_rows_have_in_common(folder, capsys):
+    main(Args(("run=exp1",), (folder,)))
+    text = capsys.readouterr().out
+    assert "all of them: what=length/exact n=4 run=exp1\n" in text
+    words = [line.split() for line in text.splitlines()]
+    assert ["value", "low", "high", "K"] in words and ["0.25", "0", "1", "1"] in words
+    assert "2 rows, 2 of them shown" in text
 
 
 def test_parquet_is_a_table(folder):

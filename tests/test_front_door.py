@@ -120,11 +120,13 @@ def test_models_are_listed_with_what_was_measured_of_them(tmp_path):
         configure(name, "smoke").save(tmp_path / name / "config.json")
         save_tensors(tmp_path / name / "model.safetensors", {})
     about = {"run": "exp1", "rule": "paper", "max_K": 12}
-    old = row("length/k_max", 3, **about, snapshot="early")
-    add_rows(
-        tmp_path / "exp1" / "rows.jsonl",
-        [old, row("length/k_max", 7, low=5, high=8, **about, snapshot="final")],
-    )
+    usual = about | {"snapshot": "final", "asked": "paper"}
+    made = [
+        row("length/k_max", 3, **about, asked="paper", snapshot="early"),
+        row("length/k_max", 7, low=5, high=8, **usual, date="2026-01-01"),
+        row("length/k_max", 4, **about, asked="random", snapshot="final", date="2026-01-02"),
+    ]
+    add_rows(tmp_path / "exp1" / "rows.jsonl", made)
     first, second = models(tmp_path)
     assert (first["name"], first["K_max"], first["low"], first["high"]) == ("exp1", 7, 5, 8)
     assert (first["objects"], first["labels"], first["images"]) == ("1-3", "all", 1600)

@@ -1,6 +1,7 @@
 """composcope rows --where run=exp1 what=length/k_max
 
-Measurements that ship and those in ./results, each with all its coordinates."""
+Measurements that ship and those in ./results, each with all its coordinates; without --where, what
+was measured of how many runs."""
 
 import sys
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from composcope import options
 from composcope.progress import tell
 from composcope.results import gather, jsonl, where
-from composcope.results.formats import csv_text, rows_table, write_parquet
+from composcope.results.formats import csv_text, overview, rows_table, write_parquet
 from composcope.study.shipped import HERE, SHIPPED, coordinates_of
 
 
@@ -30,5 +31,5 @@ def main(args: Args) -> None:
     elif args.json or args.csv:
         sys.stdout.write(jsonl(found) if args.json else csv_text(found))
     else:
-        then = "next: --where name=value for fewer, --csv or --json for all of them"
-        tell(*rows_table(found), then)
+        then = "next: --where name=value for some of them, --csv or --json for all there is"
+        tell(*(rows_table(found) if args.where else overview(found)), then)

@@ -10,7 +10,9 @@ from rich.table import Table
 from composcope.errors import InputError
 from composcope.files import whole
 from composcope.progress import terminal_table
-from composcope.results.row import Row, columns
+from composcope.results.row import Row, columns, grouped
+
+MEASURED = ("value", "low", "high")
 
 
 def write_parquet(path: Path, found: Sequence[Row]) -> None:
@@ -38,14 +40,27 @@ def csv_text(found: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def rows_table(found: Sequence[Row], most: int = 40) -> tuple[Table, str]:
-    """The first rows, without the coordinates that tell where they came from; and how many they
-    are."""
+def rows_table(found: Sequence[Row], most: int = 40) -> tuple[Table | str, ...]:
+    """The first rows, without the coordinates that tell where they came from; what all of them have
+    in common stands before the table. And how many they are."""
     names = [name for name in columns(found) if name not in ("weights", "commit", "date")]
-    shown = terminal_table(*names)
+    alike = [name for name in names if len({getattr(row, name) for row in found}) == 1]
+    differ = [name for name in names if name not in alike or name in MEASURED]
+    shown = terminal_table(*differ)
     for row in found[:most]:
-        shown.add_row(*(short(getattr(row, name)) for name in names))
-    return shown, f"{len(found)} rows, {min(most, len(found))} of them shown"
+        shown.add_row(*(short(getattr(row, name)) for name in differ))
+    same = [f"{name}={short(getattr(found[0], name))}" for name in alike if name not in MEASURED]
+    heads = [f"all of them: {' '.join(same)}"] if same else []
+    return *heads, shown, f"{len(found)} rows, {min(most, len(found))} of them shown"
+
+
+def overview(found: Sequence[Row]) -> tuple[Table, str]:
+    """What was measured, of how many runs, in how many rows."""
+    shown = terminal_table("what", "rows", "runs")
+    for what, some in sorted(grouped(found, lambda row: row.what).items()):
+        runs = {row.run for row in some if row.run}
+        shown.add_row(what, str(len(some)), str(len(runs) or ""))
+    return shown, f"{len(found)} rows"
 
 
 def short(value: object) -> str:

@@ -30,13 +30,17 @@ def rows(folders: Folders = (SHIPPED, HERE), **coordinates: Any) -> list[dict[st
 
 def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
     """What ships: each model's name, what it was trained on, and K_max by the paper's rule."""
-    from composcope.runs.config import Config  # imports torch, which reading rows does not need
+    # These import torch, which reading rows does not need.
+    from composcope.runs.config import Config
+    from composcope.runs.model import conditioner_of
 
     table = []
     for path in sorted(Path(folder).glob("*/config.json")):
         config = Config.load(path)
         fewest, most = config.objects
         plain = {"snapshot": "final", "intervention": None, "run": path.parent.name}
+        if conditioner := conditioner_of(config):
+            plain["asked"] = conditioner.ways[0]
         found = only(gather([path.parent]), what="length/k_max", rule="paper", **plain)
         line = {
             "name": path.parent.name,
@@ -70,7 +74,7 @@ def models_table(found: Sequence[Mapping[str, Any]]) -> Table:
     for line in found:
         K_max = "" if line["K_max"] is None else "{K_max:g} [{low:g}, {high:g}]".format(**line)
         cells = [line[name] for name in ("name", "conditioner", "labels", "net", "objects")]
-        cells += [f"{line['pixels']} {line['view']}", f"{line['images']:,}", K_max]
+        cells += [str(line["pixels"]), f"{line['images']:,}", K_max]
         shown.add_row(*cells)
     return shown
 
