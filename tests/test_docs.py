@@ -162,6 +162,10 @@ def test_figure_1_counts_and_marks_what_is_missing():
     assert under[4:8] == ["✗ 0 of 1", "✗ 2 of 3", "✗ 5 of 6", "✗ 8 of 9"]
     assert [len(panel.lines) for panel in figure.axes[:8]] == [0] * 4 + [2] * 4
     assert figure.axes[4].lines[0].get_xydata().tolist() == [list(PAPER_LOCATIONS[0])]
+    for panel in figure.axes:  # whole multiples of the 8 pixels that were drawn, at whole pixels
+        box = panel.get_window_extent().extents
+        assert np.allclose(box, box.round(), atol=1e-6)
+        assert round(box[2] - box[0]) == round(box[3] - box[1]) == 256
     assert figure_1(Material(samples=kept[:3])) is None
 
 

@@ -99,8 +99,9 @@ FIGURE_1_WORDS = (
     "What four models draw when asked for 1, 3, 6 and 9 objects: the first picture from its seed, "
     "none chosen. A red cross marks a place where an object is missing."
 )
-SIDE = 192  # pixels of a picture, about
+SIDE = 256  # pixels of a picture, about: a whole multiple of what the model drew
 INCH = 100  # pixels
+LEFT, TOP, BELOW, BETWEEN = 130, 26, 26, 8  # pixels around pictures, for words
 
 
 def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | None:
@@ -109,17 +110,23 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | N
     samples = [some for some in kept if some is not None]
     if len(samples) < len(sides) or not all(some.of(K) for some in samples for K in SHOWN_K):
         return None
-    side = multiple(samples[0].images.shape[2], SIDE) / INCH
-    size = (len(SHOWN_K) * (side + 0.1) + 1.6, len(sides) * (side + 0.35) + 0.3)
-    figure = Figure(figsize=size, dpi=INCH, layout="constrained")
-    panels = figure.subplots(len(sides), len(SHOWN_K), squeeze=False)
-    for line, whose, some in zip(panels, sides, samples, strict=True):
+    side = multiple(samples[0].images.shape[2], SIDE)
+    width = LEFT + len(SHOWN_K) * (side + BETWEEN)
+    height = TOP + len(sides) * (side + BELOW)
+    figure = Figure(figsize=(width / INCH, height / INCH), dpi=INCH)
+    for row, (whose, some) in enumerate(zip(sides, samples, strict=True)):
+        bottom = height - TOP - side - row * (side + BELOW)
         words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n")
-        line[0].set_ylabel(words, rotation=0, ha="right", va="center", fontsize=9)
-        for panel, K in zip(line, SHOWN_K, strict=True):
+        middle = (bottom + side / 2) / height
+        figure.text((LEFT - 8) / width, middle, words, ha="right", va="center", fontsize=9)
+        for column, K in enumerate(SHOWN_K):
+            # Whole pixels: a picture's pixels are then squares of one size.
+            left = LEFT + column * (side + BETWEEN)
+            box = (left / width, bottom / height, side / width, side / height)
+            panel = figure.add_axes(box)
             first_picture(panel, some, K)
-    for panel, K in zip(panels[0], SHOWN_K, strict=True):
-        panel.set_title(f"K = {K}", fontsize=10)
+            if row == 0:
+                panel.set_title(f"K = {K}", fontsize=10, pad=5)
     return figure
 
 
@@ -136,4 +143,5 @@ def first_picture(panel, samples: Samples, K: int) -> None:
     extra = f", +{samples.extra(i)}" if samples.extra(i) else ""
     mark = "✓" if all(met) else "✗"
     panel.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(1, 0))
-    panel.set_xlabel(f"{mark} {sum(met)} of {K}{extra}", fontsize=9)
+    panel.spines[:].set_visible(False)
+    panel.set_xlabel(f"{mark} {sum(met)} of {K}{extra}", fontsize=9, labelpad=4)
