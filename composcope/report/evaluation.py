@@ -9,6 +9,7 @@ from PIL.Image import Image
 from rich.console import Group
 
 from composcope.progress import terminal_table
+from composcope.report.drawing import legend
 from composcope.report.locality import band
 from composcope.report.looks import label
 from composcope.report.sheets import sheet
@@ -84,5 +85,5 @@ def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
     by_model = grouped(where(rows, what=what), lambda row: label(row.run, row.intervention))
     for model, own in by_model.items():
         band(axes, own, model, None, along="K")
-    axes.legend(frameon=False, fontsize=8)
+    legend(axes)
     return figure

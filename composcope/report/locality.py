@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from composcope.report.drawing import legend
 from composcope.report.looks import look
 from composcope.results import Estimate, Row, grouped, spearman, where
 
@@ -18,7 +19,9 @@ COLORS = (
     *("tab:blue", "tab:orange", "tab:green", "tab:red"),
     *("tab:purple", "tab:brown", "tab:pink", "tab:cyan"),
 )
-MOMENTS = {"early": "o", "middle": "^", "final": "s"}
+MOMENTS = {"early": 3.0, "middle": 5.0}  # of training: sizes of dots; those of final weights:
+FINAL = 7.5
+NOISE_LEVEL = "noise level $\\sigma$"
 
 
 def heatmaps(maps: Mapping[str, np.ndarray]) -> Figure:
@@ -97,7 +100,7 @@ def curves(rows: Sequence[Row]) -> Figure:
             panel.set(
                 title=f"pixel {pixel}", ylabel="influence $I_k$" if pixel == pixels[0] else ""
             )
-        panels[0].legend(title="condition", fontsize=7, title_fontsize=7, frameon=False)
+        legend(panels[0])
     panels = lower.subplots(1, below)
     for panel, what, label in zip(
         panels, ("square", "energy"), ("side of the square, pixels", "energy"), strict=False
@@ -106,7 +109,7 @@ def curves(rows: Sequence[Row]) -> Figure:
         panel.set_ylabel(label)
     panels[0].set_ylim(0, None)
     panels[1].set_yscale("log")
-    panels[0].legend(title="pixel", fontsize=7, title_fontsize=7, frameon=False)
+    legend(panels[0])
     if conditional:
         shares(panels[2], rows)
     return figure
@@ -129,15 +132,15 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
         known = sorted((row.sigma, row.chance) for row in own if row.chance is not None)
         if known:
             panel.plot(*zip(*known, strict=True), ":", color=color, lw=1)
-    panel.set(ylabel="share (dotted: chance)", ylim=(-0.03, 1.03), xscale="log", xlabel="$\\sigma$")
-    panel.legend(fontsize=7, frameon=False)
+    panel.set(ylabel="share (dotted: chance)", ylim=(-0.03, 1.03), xscale="log", xlabel=NOISE_LEVEL)
+    legend(panel)
 
 
 def bands(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
     """A line over noise levels for each value of a coordinate."""
     for index, (value, own) in enumerate(grouped(rows, by).items()):
         band(panel, own, str(value), COLORS[index % len(COLORS)])
-    panel.set(xscale="log", xlabel="$\\sigma$")
+    panel.set(xscale="log", xlabel=NOISE_LEVEL)
 
 
 def band(
@@ -215,32 +218,33 @@ def correlation(points: Sequence[Dot]) -> Estimate | None:
 
 
 def scatter(points: Sequence[Dot], rule: str = "paper", chance: float | None = None) -> Figure:
-    """A colour a run, a marker a moment of its training, with intervals both ways."""
-    figure = Figure(figsize=(5.4, 4.2), layout="constrained")
+    """The look of each run, the larger the later in its training, with intervals both ways."""
+    figure = Figure(figsize=(5.6, 4.4), layout="constrained")
     panel = figure.add_subplot(
-        xlabel=f"$K_{{max}}$ ({rule} rule) - trained maximum",
+        xlabel=f"$K_{{max}}$ ({rule} rule) less the most objects in training",
         ylabel="conditional locality",
         ylim=(-0.03, 1.03),
     )
+    named: set[str] = set()
     for point in points:
-        color = look(point.run).color
-        marker = MOMENTS.get(point.snapshot or "", "D")
-        across = whiskers(point.gain)
-        up = whiskers(point.locality)
+        style = look(point.run)
+        looks: dict[str, Any] = {
+            "color": style.color,
+            "fmt": style.marker,
+            "lw": 0.7,
+            "alpha": 0.85,
+        }
+        looks["ms"] = MOMENTS.get(point.snapshot or "", FINAL)
+        looks["label"] = "" if point.run in named else point.run
+        named.add(point.run)
         at = (point.gain.value, point.locality.value)
-        panel.errorbar(*at, up, across, marker, color=color, ms=6, lw=0.7, alpha=0.85)
-        if point.snapshot in ("final", None):
-            panel.annotate(
-                point.run, at, (5, 4), textcoords="offset points", fontsize=7, color=color
-            )
-    for moment, marker in MOMENTS.items():
-        panel.plot([], [], marker, color="gray", mfc="none", label=moment)
+        panel.errorbar(*at, whiskers(point.locality), whiskers(point.gain), **looks)
     if chance is not None:
         panel.axhline(chance, color="gray", ls=":", lw=1)
-    panel.legend(fontsize=7, frameon=False)
     found = correlation(points)
-    words = "too few for a correlation" if found is None else f"Spearman {found}"
+    words = "too few for a correlation" if found is None else f"Spearman's correlation {found}"
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)
+    legend(panel)
     return figure
 
 
