@@ -46,8 +46,9 @@ K_MAX_WORDS = (
     "says more.",
     "The detector that counts objects sometimes misreads an image; as many failures as that explains "
     "are allowed. Where labels leave objects of training images out, as many extra objects are "
-    "allowed; the paper writes 1+(0-2) for a K_max of 1 with up to two extras. The strict rule is ours: at every K at least half of the images show all K, and "
-    "the 95 % interval of that share lies above a quarter.",
+    "allowed; the paper writes 1+(0-2) for a K_max of 1 with up to two extras.",
+    "The strict rule is ours: at every K at least half of the images show all K, and the 95 % "
+    "interval of that share lies above a quarter.",
 )
 
 
