@@ -10,7 +10,7 @@ from rich.console import Group
 
 from composcope.progress import terminal_table
 from composcope.report.drawing import legend
-from composcope.report.locality import band
+from composcope.report.locality import line
 from composcope.report.looks import label
 from composcope.report.sheets import sheet
 from composcope.results import Row, grouped, where
@@ -84,6 +84,6 @@ def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
         axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
     by_model = grouped(where(rows, what=what), lambda row: label(row.run, row.intervention))
     for model, own in by_model.items():
-        band(axes, own, model, None, along="K")
+        line(axes, own, model, None, along="K")
     legend(axes)
     return figure

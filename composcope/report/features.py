@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.locality import band, bands, edges
+from composcope.report.locality import edges, line, lines_by
 from composcope.results import Row, where
 
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
@@ -103,7 +103,7 @@ def profile(rows: Sequence[Row]) -> Figure:
         of_kind = where(rows, what=f"features/{name}")
         own = [row for row in of_kind if row.index is not None]
         for level, color in LEVELS.items():
-            band(panel, where(own, level=level), f"{level} noise", color, along="index")
+            line(panel, where(own, level=level), f"{level} noise", color, along="index")
         for row, style in zip(where(of_kind, part="output"), (":", "--"), strict=False):
             if row.value is not None:
                 panel.axhline(float(row.value), color="gray", ls=style, lw=1, label=row.layer)
@@ -152,7 +152,7 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     panels = figure.subplots(1, len(pixels), sharey=True, squeeze=False)[0]
     for panel, pixel in zip(panels, pixels, strict=True):
-        bands(panel, where(influence, pixel=pixel), lambda row: row.condition)
+        lines_by(panel, where(influence, pixel=pixel), lambda row: row.condition)
         panel.set_title(f"pixel {pixel} of the latent")
         panel.invert_xaxis()
     panels[0].set_ylabel("influence $I_k$")

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from composcope.report.drawing import legend
 from composcope.report.locality import crosses, edges, whiskers
 from composcope.report.looks import Look, look
+from composcope.report.marks import name
 from composcope.results import Row, grouped
 from composcope.study.effects import Side, mean_row
 from composcope.study.paper import PaperValue
@@ -72,7 +73,6 @@ class Line:
     """One line of a forest: a model, its row, and what the paper has for it."""
 
     side: Side
-    label: str
     row: Row | None
     paper: Sequence[PaperValue] = ()
 
@@ -80,7 +80,7 @@ class Line:
 PAPER_MARKS = {"v1": ("$\\diamondsuit$", "the paper, v1"), "v3": ("$\\star$", "the paper, v3")}
 
 
-def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Figure:
+def forest(lines: Sequence[Line], words: str) -> Figure:
     """A line a model: our value with its interval, the paper's beside it."""
     figure = Figure(figsize=(WIDTH, 1.0 + 0.3 * len(lines)), layout="constrained")
     panel = figure.add_subplot(xlabel=words)
@@ -98,9 +98,7 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
             panel.plot(middle, index - 0.28, marker=mark, ms=7, color="gray", mew=0.3)
     for mark, label in PAPER_MARKS.values() if any(line.paper for line in lines) else ():
         panel.plot([], [], ls="", marker=mark, ms=7, color="gray", mew=0.3, label=label)
-    if chance is not None:
-        panel.axvline(chance, color="gray", ls=":", lw=1, label="chance")
-    panel.set_yticks(range(len(lines)), [line.label for line in lines])
+    panel.set_yticks(range(len(lines)), [name(line.side) for line in lines])
     panel.set_ylim(len(lines) - 0.4, -0.6)
     panel.set_xlim(left=min(0, panel.get_xlim()[0]))
     panel.grid(axis="x", color="gray", alpha=0.25, lw=0.6)
@@ -129,13 +127,14 @@ def over_noise(
     return figure
 
 
-def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 7) -> Figure:
+def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is
     as bright as its condition acts on that pixel."""
+    levels = 7
     figure = Figure(figsize=(1.25 * levels + 1.1, 1.3 * len(maps) + 0.3), layout="constrained")
     panels = figure.subplots(len(maps), levels, squeeze=False)
     above: dict[int, str] = {}  # titles, which stand once where rows have the same
-    for line, (name, kept) in zip(panels, maps.items(), strict=True):
+    for line, (label, kept) in zip(panels, maps.items(), strict=True):
         chosen = np.linspace(0, len(kept["sigmas"]) - 1, levels).round().astype(int)
         probe = min(2, len(kept["pixels"]) - 1)  # lower left, as in the paper
         row, column = kept["pixels"][probe].tolist()
@@ -151,7 +150,7 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 7) -> F
         acts = kept["influences"][chosen].astype(float)
         if len(kept["places"]):
             crosses(line[None], acts, [(row, column)], kept["places"])
-        line[0].set_ylabel(name, fontsize=8)
+        line[0].set_ylabel(label, fontsize=8)
     return figure
 
 

@@ -96,7 +96,7 @@ def curves(rows: Sequence[Row]) -> Figure:
         panels = upper.subplots(1, len(pixels), sharey=True, squeeze=False)[0]
         for panel, pixel in zip(panels, pixels, strict=True):
             own = where(rows, what="locality/influence", pixel=pixel)
-            bands(panel, own, lambda row: row.condition)
+            lines_by(panel, own, lambda row: row.condition)
             panel.set(
                 title=f"pixel {pixel}", ylabel="influence $I_k$" if pixel == pixels[0] else ""
             )
@@ -105,7 +105,7 @@ def curves(rows: Sequence[Row]) -> Figure:
     for panel, what, label in zip(
         panels, ("square", "energy"), ("side of the square, pixels", "energy"), strict=False
     ):
-        bands(panel, where(rows, what=f"locality/{what}"), lambda row: row.pixel)
+        lines_by(panel, where(rows, what=f"locality/{what}"), lambda row: row.pixel)
         panel.set_ylabel(label)
     panels[0].set_ylim(0, None)
     panels[1].set_yscale("log")
@@ -128,7 +128,7 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
         own = [row for row in where(rows, what=what) if row.sigma is not None]
         if not own:
             continue
-        band(panel, own, label, color)
+        line(panel, own, label, color)
         known = sorted((row.sigma, row.chance) for row in own if row.chance is not None)
         if known:
             panel.plot(*zip(*known, strict=True), ":", color=color, lw=1)
@@ -136,14 +136,14 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
     legend(panel)
 
 
-def bands(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
+def lines_by(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
     """A line over noise levels for each value of a coordinate."""
     for index, (value, own) in enumerate(grouped(rows, by).items()):
-        band(panel, own, str(value), COLORS[index % len(COLORS)])
+        line(panel, own, str(value), COLORS[index % len(COLORS)])
     panel.set(xscale="log", xlabel=NOISE_LEVEL)
 
 
-def band(
+def line(
     panel: Axes, rows: Sequence[Row], label: str, color: str | None, along: str = "sigma"
 ) -> None:
     """A line over noise levels, or another coordinate, with its 95 % interval; without a colour, in
@@ -152,8 +152,9 @@ def band(
     own.sort(key=lambda row: getattr(row, along))
     at = [getattr(row, along) for row in own]
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-    (line,) = panel.plot(at, value, marker="o", ms=2.5, lw=1.2, label=label, color=color)
-    panel.fill_between(at, low, high, color=line.get_color(), alpha=0.15, lw=0)
+    bars = np.clip([value - low, high - value], 0, None)
+    looks: dict[str, Any] = {"marker": "o", "ms": 2.5, "lw": 1.2, "elinewidth": 0.7}
+    panel.errorbar(at, value, bars, label=label, color=color, **looks)
 
 
 def edges(found: Estimate) -> tuple[float, float, float]:
@@ -217,7 +218,7 @@ def correlation(points: Sequence[Dot]) -> Estimate | None:
     )
 
 
-def scatter(points: Sequence[Dot], rule: str = "paper", chance: float | None = None) -> Figure:
+def scatter(points: Sequence[Dot], rule: str = "paper") -> Figure:
     """The look of each run, the larger the later in its training, with intervals both ways."""
     figure = Figure(figsize=(5.6, 4.4), layout="constrained")
     panel = figure.add_subplot(
@@ -239,8 +240,6 @@ def scatter(points: Sequence[Dot], rule: str = "paper", chance: float | None = N
         named.add(point.run)
         at = (point.gain.value, point.locality.value)
         panel.errorbar(*at, whiskers(point.locality), whiskers(point.gain), **looks)
-    if chance is not None:
-        panel.axhline(chance, color="gray", ls=":", lw=1)
     found = correlation(points)
     words = "too few for a correlation" if found is None else f"Spearman's correlation {found}"
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)

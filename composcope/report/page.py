@@ -131,8 +131,8 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
             body.append(section(shown, material))
     moved = recorded(material, FIGURE_1)
     if moved:
-        links["moved"] = "Move it yourself"
-        body.append(f"<section id=moved><h2>Move it yourself</h2>{moved}</section>")
+        links["moved"] = "Try it yourself"
+        body.append(f"<section id=moved><h2>Try it yourself</h2>{moved}</section>")
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width,initial-scale=1">'

@@ -61,12 +61,12 @@ def over_noise(lines: Lines, axis: str, words: str, chance: float | None = None)
 
 
 def lines_of(rows: Sequence[Row], sides: Sequence[Side], what: str, **at: Any) -> list[Line]:
-    return [Line(side, name(side), one(rows, side, what, **at)) for side in sides]
+    return [Line(side, one(rows, side, what, **at)) for side in sides]
 
 
 def k_max_lines(rows: Sequence[Row], sides: Sequence[Side]) -> list[Line]:
     ours = ((side, one(rows, side, "length/k_max", rule="paper")) for side in sides)
-    return [Line(side, name(side), row, paper_of(side)) for side, row in ours]
+    return [Line(side, row, paper_of(side)) for side, row in ours]
 
 
 def measured(lines: Sequence[Line]) -> list[Line]:
@@ -192,7 +192,7 @@ def elsewhere_figures(material: Material) -> list[Shown]:
         if any(row.index is not None for row in hidden):
             text = (
                 f"{run}: how alike the directions of concepts are, from the first layer to the last. "
-                "Bands are 95 % intervals."
+                "Thin bars are 95 % intervals."
             )
             shown.append(maybe_wide(features.profile(hidden), text))
         if where(hidden, part="mean", level="high") and where(hidden, what="features/within"):

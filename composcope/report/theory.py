@@ -261,8 +261,15 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
                 [(row.step, row.value, row.low, row.high) for row in found]
             ).T
             style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
-            axis.plot(step, value, style, label=combination + words, color=color)
-            axis.fill_between(step, low, high, alpha=0.12, color=color)
+            looks = {"color": color, "elinewidth": 0.7}
+            axis.errorbar(
+                step,
+                value,
+                [value - low, high - value],
+                fmt=style,
+                label=combination + words,
+                **looks,
+            )
     labelled(axes[0], "training step", "share of draws")
     axes[1].set(xlabel="training step", ylabel="share of draws")  # the same lines
     colour, size = (
