@@ -35,7 +35,7 @@ Snapshot: TypeAlias = Annotated[str, arg(help="early, middle or final weights of
 Intervention: TypeAlias = Annotated[
     str | None, arg(metavar="NAME", help=f"At sampling time, without training: {NAMES}")
 ]
-Repair: TypeAlias = Annotated[str, arg(metavar="NAME", help=NAMES)]
+Teacher: TypeAlias = Annotated[str, arg(metavar="NAME", help=NAMES)]
 Radius: TypeAlias = Annotated[
     float | None, arg(metavar="FLOAT", help="Of the intervention, in image sides.")
 ]

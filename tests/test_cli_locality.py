@@ -183,7 +183,7 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
     assert correlation(points).value == pytest.approx(1.0)
     assert correlation(dots(rows, "strict", 0.1)).value == pytest.approx(-1.0)
     assert correlation(points[:2]) is None
-    assert scatter(points, "paper", 0.14).axes[0].get_title().endswith("3 dots")
+    assert scatter(points, "paper").axes[0].get_title().endswith("3 dots")
 
 
 def test_bad_input_is_one_sentence(tmp_path, asked):

@@ -127,10 +127,27 @@ def test_results_of_nothing_say_so():
 
 def test_a_table_as_markdown():
     lines = [
-        [Html("<i class=dot style='x'></i><b>a|b</b>"), "", Verdict("✓", "p < q")],
-        [Html("<code>x | y</code>"), "", Html("<span><small>K 1</small> 0.5 [0, 1]</span>")],
+        [
+            Html("<i class=dot style='x'></i><b>a|b</b>"),
+            "",
+            Verdict("✓", "p < q"),
+            Html("<code>c &lt;d</code>"),
+        ],
+        [Html("<code>x | y</code>"), "", Html("<span><small>K 1</small> 0.5 [0, 1]</span>"), ""],
     ]
-    assert table(Table(("run", "empty", "value*"), lines, "A note.")).splitlines() == [
+    made = table(Table(("run", "empty", "value*", "command"), lines, "A note.")).splitlines()
+    assert made[6:] == [
+        "",
+        '<details markdown="1">',
+        "<summary>The commands of these lines</summary>",
+        "",
+        "```sh",
+        "c <d",
+        "```",
+        "",
+        "</details>",
+    ]
+    assert made[:6] == [
         "A note.",
         "",
         r"| run | value\* |",

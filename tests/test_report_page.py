@@ -7,12 +7,13 @@ from math import erf, sqrt
 
 import numpy as np
 import pytest
+from matplotlib.transforms import Bbox
 from same_process import composcope
 
 from composcope.cli import arguments, module_of
 from composcope.errors import InputError
 from composcope.report.commands import command
-from composcope.report.drawing import multiple
+from composcope.report.drawing import multiple, style
 from composcope.report.material import Material, material
 from composcope.report.page import SECTIONS, page
 from composcope.report.recorded import square
@@ -148,6 +149,47 @@ def test_figures_of_other_models_are_drawn_from_what_is_kept():
     assert "exp1: what pixels look at" not in own
     assert "The influence of each word of a prompt" in own
     assert "The influence of each word of a prompt" not in page(Material(words))
+
+
+@pytest.fixture(scope="module")
+def figures():
+    """All figures of the page, from what ships."""
+    found = material(SHIPPED, [])
+    with style():
+        drawn = [shown.figure for section in SECTIONS for shown in section.figures(found)]
+    for figure in drawn:
+        figure.draw_without_rendering()
+    return drawn
+
+
+def common(one, other):
+    """The area, in square pixels, that two boxes share."""
+    box = Bbox.intersection(one, other)
+    return box.width * box.height if box else 0.0
+
+
+def test_legends_cover_nothing(figures):
+    """Neither lines nor titles; and none sticks out of its figure."""
+    legends = 0
+    for figure in figures:
+        for legend in filter(None, [*(axes.get_legend() for axes in figure.axes), *figure.legends]):
+            box = legend.get_window_extent()
+            assert common(box, figure.bbox) > 0.99 * box.width * box.height
+            for axes in figure.axes:
+                assert common(box, axes.bbox) < 1
+                assert not axes.get_title() or common(box, axes.title.get_window_extent()) < 1
+            legends += 1
+    assert legends > 15
+
+
+def test_axes_name_their_quantities(figures):
+    """Unless they have no ticks, as pictures, or ticks that are names."""
+    for figure in figures:
+        for axes in (axes for axes in figure.axes if axes.axison):
+            if len(axes.get_xticks()):
+                assert axes.get_xlabel() or figure.get_supxlabel()
+            names = all(label.get_text()[:1].isalpha() for label in axes.get_yticklabels())
+            assert names or axes.get_ylabel() or figure.get_supylabel()
 
 
 def test_no_picture_ships_but_samples():

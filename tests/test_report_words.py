@@ -41,7 +41,7 @@ def local(run, value):
     return Row("locality/conditional_locality", value, run=run, **ends, **more)
 
 
-MENDED = {"intervention": LOCAL.name, "radius": LOCAL.radius}
+WITH_LOCAL = {"intervention": LOCAL.name, "radius": LOCAL.radius}
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,14 @@ def test_agreement_is_computed(row, paper, mark):
 def test_the_headline_follows_the_rows():
     composing = [found("exp1", 8.0), found("exp2", 1.5)]
     assert "not measured" in headline([])
-    assert "with all labels composes further" in headline(composing)
+    assert "draws more of them than" in headline(composing)
     seen = [*composing, local("exp1", 0.9), local("exp2", 0.2)]
-    assert "listens more locally and composes further" in headline(seen)
-    assert "does not listen more locally" in headline(
-        [*composing, local("exp1", 0.1), local("exp2", 0.2)]
-    )
-    assert "composes no further" in headline([found("exp1", 1.5), found("exp2", 8.0)])
-    assert "the second composes as well" in headline([*seen, found("exp2", 7.0, **MENDED)])
-    assert "the second composes no further" in headline([*seen, found("exp2", 1.0, **MENDED)])
+    assert "and its pixels respond more locally" in headline(seen)
+    other = [*composing, local("exp1", 0.1), local("exp2", 0.2)]
+    assert "but its pixels do not respond more locally" in headline(other)
+    assert "draws no more of them than" in headline([found("exp1", 1.5), found("exp2", 8.0)])
+    assert "the second model draws more too" in headline([*seen, found("exp2", 7.0, **WITH_LOCAL)])
+    assert "the second model draws no more" in headline([*seen, found("exp2", 1.0, **WITH_LOCAL)])
 
 
 def test_three_facts_with_one_number_each():
@@ -102,21 +101,25 @@ def test_answers_name_what_is_not_measured():
     assert "Not measured: random." in policies(rows) and "cannot be said" in policies(rows)
     assert "This is the paper's order" in policies([*rows, found("random", 6.0)])
     assert "ours is all labels, all but one" in policies([*rows, found("random", 3.0)])
-    assert "Not measured: exp2 + local, exp2-student, exp2l, exp2l-wide." in forced(rows)
+    assert "Not measured: exp2 + local conditions, exp2-student, exp2l, exp2l-wide." in forced(rows)
     assert "fail again" in forced([*rows, found("exp2l", 8.0), found("exp2l-wide", 2.0)])
     assert "do as well" in forced([*rows, found("exp2l", 2.0), found("exp2l-wide", 2.0)])
-    assert "exp2 is not measured" in composes([k_max("exp1", 7, 6, 8)], [Side("exp1")])
+    agree = composes([k_max("exp1", 7, 6, 8)], [Side("exp1"), Side("exp2")])
+    assert "exp2 is not measured" in agree
+    assert "for 2 of our runs: 1 agree and 1 are not measured" in agree
     assert "Too few models" in looks([local("exp1", 0.9)])
 
 
 def test_what_did_not_come_out_is_listed():
-    claim = Row("theory/x", 2.0, claim="some claim", holds=False)
+    claim = Row("theory/x", 2.0, claim="some claim", holds=False, predicted=1.0, rule="<=")
     rows = [found("exp1", 1.0), found("exp2", 2.0), k_max("exp1", 3, 3, 4), claim]
     lines = not_so(rows, [Side("exp1"), Side("exp2")])
-    assert any("exp1 above exp2" in line and "places filled of 9" in line for line in lines)
-    assert "K_max of exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower" in lines
-    assert "some claim: 2" in lines and claims(rows, "theory") == [claim]
-    assert "no: 1" in sure(rows)
+    compared = lines["Comparisons of two runs"]
+    assert any("exp1 above exp2" in line and "places filled of 9" in line for line in compared)
+    assert lines["K_max"] == ["exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower"]
+    assert lines["Claims of theory"] == ["some claim: 2, predicted <= 1"]
+    assert claims(rows, "theory") == [claim] and "1 do not come out" in sure(rows)
+    assert not_so([], [Side("exp1")]) == {}
 
 
 def test_rows_of_other_weights_take_the_place_of_what_ships():
@@ -139,7 +142,10 @@ def test_the_usual_measurement_is_chosen():
         found("exp1", 5.0, asked="random"),
         found("exp1", 6.0, snapshot="early"),
     ]
-    rows += [Row(**{**found("exp1", 4.0).flat(), "tolerance": 0.05}), found("exp1", 3.0, **MENDED)]
+    rows += [
+        Row(**{**found("exp1", 4.0).flat(), "tolerance": 0.05}),
+        found("exp1", 3.0, **WITH_LOCAL),
+    ]
     assert one(rows, Side("exp1"), "length/found", K=9) == rows[0]
     assert one(rows, Side("exp1", LOCAL), "length/found", K=9) == rows[-1]
     assert where(rows, tolerance=0.05)[0].value == 4.0

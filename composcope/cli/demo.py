@@ -42,9 +42,9 @@ def main(args: Args) -> None:
     live = args.out / "live" / f"{args.num}-{args.steps}-{args.seed}"
     write_png(args.out / "scenes.png", scenes_sheet())
     print(f"scenes with their labels: {args.out / 'scenes.png'}")
-    for run, mended in DRAWN:
+    for run, local in DRAWN:
         if ships(run):
-            add_rows(live / "rows.jsonl", drawn(run, mended, args, live))
+            add_rows(live / "rows.jsonl", drawn(run, local, args, live))
     for run in filter(ships, LOOKED_AT):
         add_rows(live / "rows.jsonl", looked(run, args.seed, live))
     found = material(SHIPPED, [live])
@@ -53,10 +53,10 @@ def main(args: Args) -> None:
     print(f"open {path}; ask the models yourself: composcope explore")
 
 
-def drawn(run: str, mended: bool, args: Args, live: Path) -> list[Row]:
+def drawn(run: str, local: bool, args: Args, live: Path) -> list[Row]:
     """Figure 1, live: 1, 3, 6 and 9 of the paper's places, counted; and a line in the terminal."""
-    model = LocalConditions(load(run)) if mended else load(run)
-    name = f"{run} with local conditions" if mended else run
+    model = LocalConditions(load(run)) if local else load(run)
+    name = f"{run} with local conditions" if local else run
     rows = evaluate(model, K_SHOWN, args.num, steps=args.steps, seed=args.seed, keep=live / name)
     found = [f"asked {row.K}: {row.value:.1f} there" for row in where(rows, what="length/found")]
     print(f"{name}: {', '.join(found)}")

@@ -22,7 +22,7 @@ from composcope.study.cost import distilled_states
 @dataclass(frozen=True)
 class Args:
     run: options.Run
-    intervention: options.Repair = "local"
+    intervention: options.Teacher = "local"
     radius: options.Radius = None
     out: options.Dir = None  # The folder of the student; runs/RUN-student when not given.
     minutes: float = 50.0  # How long to learn, roughly, on one core; it tells how many states.

@@ -1,12 +1,12 @@
-"""Question (ours): can conditions without places be repaired, if the model itself says where each
-of them acts?
+"""Question (ours): can conditions without places be made local, if the model itself says where
+each of them acts?
 
     python -m composcope.experiments.neighbourhoods
 
 Local conditions need neighbourhoods. Here they come from influence maps (equation 10) of the model
 at the very image that is drawn: every pixel hears the condition that acts most on it (`own`), or
 every condition gets a place of its own where it acts most (`peaks`). Asked for colours, and for
-phrases of the small text-to-image model, as it is and repaired, counted by the detector. Images are
+phrases of the small text-to-image model, with and without, counted by the detector. Images are
 kept: the same command goes on where it was stopped.
 """
 
@@ -26,7 +26,7 @@ from composcope.features import sdxl
 from composcope.files import write_png
 from composcope.locality import INTERVENTIONS, intervene
 from composcope.locality.neighbourhoods import Asked, Neighbourhoods, none_and_singles
-from composcope.report.repair import neighbourhood_figure
+from composcope.report.interventions import neighbourhood_figure
 from composcope.report.sheets import sheet
 from composcope.results import Row, add_rows, mean, row
 from composcope.results.arrays import read_arrays, write_arrays

@@ -25,7 +25,7 @@ from composcope.evaluation import Answers, answered, detect, match
 from composcope.files import write_png
 from composcope.locality import intervene
 from composcope.progress import track
-from composcope.report.repair import overlap_figure
+from composcope.report.interventions import overlap_figure
 from composcope.report.sheets import sheet
 from composcope.results import Estimate, Row, add_rows, mean, row
 from composcope.results.estimate import estimate, resampled
@@ -59,7 +59,7 @@ def pairs(distance: float, num: int, seed: int = 0) -> list[Pair]:
 
 def main(
     runs: tuple[str, ...] = ("exp1", "exp2l", "exp2-student"),
-    repaired: tuple[str, ...] = ("exp2",),
+    with_local: tuple[str, ...] = ("exp2",),
     distances: tuple[float, ...] = DISTANCES,
     num: int = 48,
     steps: int = STEPS,
@@ -68,7 +68,7 @@ def main(
     """Both places filled, over distance, and the distance at which each model fails."""
     if not distances or num < 2:
         raise InputError("an overlap needs at least one distance and 2 images at each")
-    models: list[Drawer] = [intervene(load(run), "local") for run in repaired]
+    models: list[Drawer] = [intervene(load(run), "local") for run in with_local]
     models += [load(run) for run in runs]
     rows: list[Row] = []
     shown: list[np.ndarray] = []

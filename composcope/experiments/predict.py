@@ -22,7 +22,7 @@ from composcope.errors import InputError
 from composcope.evaluation import evaluate
 from composcope.files import read_lines, write_png
 from composcope.locality import locality
-from composcope.report.repair import prediction_figure
+from composcope.report.interventions import prediction_figure
 from composcope.results import Row, add_rows, gather, read_rows, row, where
 from composcope.runs import Config, configure, load
 from composcope.runs.model import SHIPPED, find

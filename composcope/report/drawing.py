@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import matplotlib
 import numpy as np
 from jaxtyping import UInt8
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -41,6 +42,23 @@ def style() -> Iterator[None]:
     }
     with matplotlib.rc_context(settings):
         yield
+
+
+def legend(panel: Axes) -> None:
+    """The names of lines above the panel, where they cover nothing, and its title above them."""
+    labels = panel.get_legend_handles_labels()[1]
+    if not labels:
+        return
+    grid = panel.get_subplotspec()
+    width = 72 * panel.figure.get_figwidth() / (grid.get_gridspec().ncols if grid else 1)  # points
+    longest = 35 + 4.8 * max(map(len, labels))  # of a line's sample and its name
+    columns = min(len(labels), max(1, int(0.88 * width / longest)))
+    spacing = {"columnspacing": 1.2, "handletextpad": 0.5, "borderaxespad": 0.2, "borderpad": 0.2}
+    where = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+    panel.legend(fontsize=8, ncols=columns, frameon=False, **where, **spacing)
+    if panel.get_title():
+        lines = -(-len(labels) // columns)
+        panel.set_title(panel.get_title(), fontsize=9, pad=8 + 12.5 * lines)
 
 
 def svg(figure: Figure, words: str) -> str:

@@ -9,7 +9,8 @@ from PIL.Image import Image
 from rich.console import Group
 
 from composcope.progress import terminal_table
-from composcope.report.locality import band
+from composcope.report.drawing import legend
+from composcope.report.locality import line
 from composcope.report.looks import label
 from composcope.report.sheets import sheet
 from composcope.results import Row, grouped, where
@@ -83,6 +84,6 @@ def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
         axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
     by_model = grouped(where(rows, what=what), lambda row: label(row.run, row.intervention))
     for model, own in by_model.items():
-        band(axes, own, model, None, along="K")
-    axes.legend(frameon=False, fontsize=8)
+        line(axes, own, model, None, along="K")
+    legend(axes)
     return figure

@@ -11,13 +11,18 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from composcope.report.locality import band, bands, edges
+from composcope.report.drawing import legend
+from composcope.report.locality import edges, line, lines_by
 from composcope.results import Row, where
 
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
 KINDS = ("hidden", "attention")  # of activations of a text-to-image model
 OVERVIEW = ("down", "mid", "up", "latent", "pixel")
-MEASURES = ("between", "within", "ratio")
+MEASURES = {
+    "between": "mean cosine, between concepts",
+    "within": "mean cosine, within a category",
+    "ratio": "ratio, within over between",
+}
 
 
 def level_matrices(kept: Mapping[str, np.ndarray], level: str) -> dict[str, np.ndarray]:
@@ -98,14 +103,14 @@ def profile(rows: Sequence[Row]) -> Figure:
         of_kind = where(rows, what=f"features/{name}")
         own = [row for row in of_kind if row.index is not None]
         for level, color in LEVELS.items():
-            band(panel, where(own, level=level), level, color, along="index")
+            line(panel, where(own, level=level), f"{level} noise", color, along="index")
         for row, style in zip(where(of_kind, part="output"), (":", "--"), strict=False):
             if row.value is not None:
                 panel.axhline(float(row.value), color="gray", ls=style, lw=1, label=row.layer)
-        label = name if name == "ratio" else f"mean cosine, {name}"
-        panel.set(xlabel="layer, input to output", ylabel=label)
+        panel.set(xlabel="layer, input to output", ylabel=MEASURES[name])
         keep_to_values(panel, own)
-        panel.legend(fontsize=7, frameon=False, title="noise", title_fontsize=7)
+    columns = min(5, 3 * len(measures))
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=columns)
     return figure
 
 
@@ -116,7 +121,7 @@ def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
     panel.set_ylim(values.min() - room, values.max() + room)
     for part in dict.fromkeys(str(row.part) for row in rows):
         first = min(row.index or 0 for row in where(rows, part=part))
-        panel.axvline(first - 0.5, color="lightgray", lw=0.8, zorder=0)
+        panel.axvline(first - 0.5, color="gray", alpha=0.5, lw=0.6, zorder=0)
         above = panel.get_xaxis_transform()
         panel.text(first - 0.4, 1.0, part, fontsize=7, color="gray", transform=above, va="bottom")
 
@@ -125,7 +130,7 @@ def spaces(rows: Sequence[Row]) -> Figure:
     """Version 3, Figure 5, top left: within and between categories in parts of the U-Net and in
     output spaces."""
     figure = Figure(figsize=(5, 3.2), layout="constrained")
-    panel = figure.add_subplot(ylabel="mean cosine")
+    panel = figure.add_subplot(xlabel="part of the network, then its output", ylabel="mean cosine")
     shown = [*where(rows, part="mean", level="high"), *where(rows, part="output")]
     names = list(dict.fromkeys(str(row.layer) for row in shown))
     for shift, (name, color) in enumerate((("within", "tab:blue"), ("between", "tab:orange"))):
@@ -136,7 +141,7 @@ def spaces(rows: Sequence[Row]) -> Figure:
         panel.bar(at, ends[:, 0], 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
     panel.set_xticks(range(len(names)), names)
     panel.axhline(0, color="black", lw=0.6)
-    panel.legend(fontsize=8, frameon=False)
+    legend(panel)
     return figure
 
 
@@ -147,11 +152,11 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     panels = figure.subplots(1, len(pixels), sharey=True, squeeze=False)[0]
     for panel, pixel in zip(panels, pixels, strict=True):
-        bands(panel, where(influence, pixel=pixel), lambda row: row.condition)
+        lines_by(panel, where(influence, pixel=pixel), lambda row: row.condition)
         panel.set_title(f"pixel {pixel} of the latent")
         panel.invert_xaxis()
     panels[0].set_ylabel("influence $I_k$")
-    panels[-1].legend(fontsize=7, frameon=False)
+    legend(panels[0])
     return figure
 
 

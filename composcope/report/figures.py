@@ -8,8 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from composcope.report.drawing import legend
 from composcope.report.locality import crosses, edges, whiskers
 from composcope.report.looks import Look, look
+from composcope.report.marks import name
 from composcope.results import Row, grouped
 from composcope.study.effects import Side, mean_row
 from composcope.study.paper import PaperValue
@@ -33,25 +35,37 @@ def over(
     panel.errorbar(at, value, bars, elinewidth=0.7, label=label, **looks)
 
 
-def filled(lines: Mapping[Side, tuple[str, Sequence[Row]]], trained: int | None) -> Figure:
-    """Objects at asked places over K, a line a model; the dashed line is all that was asked for."""
+def met(
+    lines: Mapping[Side, tuple[str, Sequence[Row]]], trained: int | None, noun: str = "places"
+) -> Figure:
+    """Places filled, or colours drawn, over K; a line a model."""
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    panel = figure.add_subplot(xlabel="K, objects asked for", ylabel="of them drawn where asked")
-    most = max((row.K or 0 for _, rows in lines.values() for row in rows), default=1)
+    looks = [(look_of(side), *line) for side, line in lines.items()]
+    met_panel(figure.add_subplot(), looks, noun, trained)
+    return figure
+
+
+def met_panel(
+    panel: Axes,
+    lines: Sequence[tuple[Look, str, Sequence[Row]]],
+    noun: str,
+    trained: int | None = None,
+) -> None:
+    """The dashed line is all that was asked for, the grey ground what training images showed."""
+    most = max((row.K or 0 for _, _, rows in lines for row in rows), default=1)
+    above = {"textcoords": "offset points", "ha": "right", "color": "gray"}
     panel.plot([0, most], [0, most], "--", color="gray", lw=1)
-    panel.annotate(
-        "all", (most, most), (-4, 2), textcoords="offset points", ha="right", color="gray"
-    )
+    panel.annotate("all", (most, most), (-4, 2), **above)
     if trained:
         panel.axvspan(0, trained, color="gray", alpha=0.12, lw=0)
         panel.text(trained / 2, most * 0.97, "trained on", ha="center", fontsize=8, color="gray")
     shifts = np.linspace(-0.12, 0.12, len(lines)) if len(lines) > 1 else [0.0]
-    for (side, (label, rows)), shift in zip(lines.items(), shifts, strict=True):
-        over(panel, rows, "K", look_of(side), label, float(shift))
-    panel.set_xticks(range(most + 1))
+    for (style, label, rows), shift in zip(lines, shifts, strict=True):
+        over(panel, rows, "K", style, label, float(shift))
+    verb = "filled" if noun == "places" else "drawn"
+    panel.set(xlabel=f"K, {noun} asked for", ylabel=f"{noun} {verb}", xticks=range(most + 1))
     panel.set_ylim(-0.2, most + 0.4)
-    panel.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.92))
-    return figure
+    legend(panel)
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,6 @@ class Line:
     """One line of a forest: a model, its row, and what the paper has for it."""
 
     side: Side
-    label: str
     row: Row | None
     paper: Sequence[PaperValue] = ()
 
@@ -67,7 +80,7 @@ class Line:
 PAPER_MARKS = {"v1": ("$\\diamondsuit$", "the paper, v1"), "v3": ("$\\star$", "the paper, v3")}
 
 
-def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Figure:
+def forest(lines: Sequence[Line], words: str) -> Figure:
     """A line a model: our value with its interval, the paper's beside it."""
     figure = Figure(figsize=(WIDTH, 1.0 + 0.3 * len(lines)), layout="constrained")
     panel = figure.add_subplot(xlabel=words)
@@ -85,14 +98,11 @@ def forest(lines: Sequence[Line], words: str, chance: float | None = None) -> Fi
             panel.plot(middle, index - 0.28, marker=mark, ms=7, color="gray", mew=0.3)
     for mark, label in PAPER_MARKS.values() if any(line.paper for line in lines) else ():
         panel.plot([], [], ls="", marker=mark, ms=7, color="gray", mew=0.3, label=label)
-    if chance is not None:
-        panel.axvline(chance, color="gray", ls=":", lw=1, label="chance")
-    panel.set_yticks(range(len(lines)), [line.label for line in lines])
+    panel.set_yticks(range(len(lines)), [name(line.side) for line in lines])
     panel.set_ylim(len(lines) - 0.4, -0.6)
     panel.set_xlim(left=min(0, panel.get_xlim()[0]))
     panel.grid(axis="x", color="gray", alpha=0.25, lw=0.6)
-    if panel.get_legend_handles_labels()[1]:
-        figure.legend(fontsize=8, loc="outside upper right", ncols=3)
+    legend(panel)
     return figure
 
 
@@ -113,16 +123,18 @@ def over_noise(
         panel.axhline(chance, color="gray", ls=":", lw=1, label="chance")
     panel.set_ylim(bottom=0)
     panel.invert_xaxis()
-    panel.legend(fontsize=8)
+    legend(panel)
     return figure
 
 
-def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> Figure:
+def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is
     as bright as its condition acts on that pixel."""
+    levels = 7
     figure = Figure(figsize=(1.25 * levels + 1.1, 1.3 * len(maps) + 0.3), layout="constrained")
     panels = figure.subplots(len(maps), levels, squeeze=False)
-    for line, (name, kept) in zip(panels, maps.items(), strict=True):
+    above: dict[int, str] = {}  # titles, which stand once where rows have the same
+    for line, (label, kept) in zip(panels, maps.items(), strict=True):
         chosen = np.linspace(0, len(kept["sigmas"]) - 1, levels).round().astype(int)
         probe = min(2, len(kept["pixels"]) - 1)  # lower left, as in the paper
         row, column = kept["pixels"][probe].tolist()
@@ -131,11 +143,14 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]], levels: int = 5) -> F
             panel.imshow(root, cmap="magma", vmin=0, vmax=root.max() or 1)
             panel.plot(column, row, "o", mfc="none", mec="white", ms=8, mew=0.9)
             panel.set(xticks=[], yticks=[])
-            panel.set_title(f"$\\sigma$ = {kept['sigmas'][level]:.2g}", fontsize=8)
+            title = f"$\\sigma$ = {kept['sigmas'][level]:.2g}"
+            if title != above.get(level):
+                panel.set_title(title, fontsize=8)
+            above[level] = title
         acts = kept["influences"][chosen].astype(float)
         if len(kept["places"]):
             crosses(line[None], acts, [(row, column)], kept["places"])
-        line[0].set_ylabel(name, fontsize=8)
+        line[0].set_ylabel(label, fontsize=8)
     return figure
 
 
@@ -178,11 +193,11 @@ def rule() -> Figure:
         panel.plot([], [], "s", ms=8, mfc=color, mec="gray", mew=0.6, label=label)
     panel.set(
         xlim=(0.4, 9.6),
-        ylim=(-2.4, 10.3),
+        ylim=(-2.4, 10.4),
         xticks=range(1, 10),
         yticks=[],
         xlabel="K, objects asked for",
     )
     panel.spines["left"].set_visible(False)
-    panel.legend(fontsize=8, loc="lower left", ncols=3, columnspacing=1, handletextpad=0.3)
+    legend(panel)
     return figure

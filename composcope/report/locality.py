@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from composcope.report.drawing import legend
 from composcope.report.looks import look
 from composcope.results import Estimate, Row, grouped, spearman, where
 
@@ -18,7 +19,9 @@ COLORS = (
     *("tab:blue", "tab:orange", "tab:green", "tab:red"),
     *("tab:purple", "tab:brown", "tab:pink", "tab:cyan"),
 )
-MOMENTS = {"early": "o", "middle": "^", "final": "s"}
+MOMENTS = {"early": 3.0, "middle": 5.0}  # of training: sizes of dots; those of final weights:
+FINAL = 7.5
+NOISE_LEVEL = "noise level $\\sigma$"
 
 
 def heatmaps(maps: Mapping[str, np.ndarray]) -> Figure:
@@ -93,20 +96,20 @@ def curves(rows: Sequence[Row]) -> Figure:
         panels = upper.subplots(1, len(pixels), sharey=True, squeeze=False)[0]
         for panel, pixel in zip(panels, pixels, strict=True):
             own = where(rows, what="locality/influence", pixel=pixel)
-            bands(panel, own, lambda row: row.condition)
+            lines_by(panel, own, lambda row: row.condition)
             panel.set(
                 title=f"pixel {pixel}", ylabel="influence $I_k$" if pixel == pixels[0] else ""
             )
-        panels[0].legend(title="condition", fontsize=7, title_fontsize=7, frameon=False)
+        legend(panels[0])
     panels = lower.subplots(1, below)
     for panel, what, label in zip(
         panels, ("square", "energy"), ("side of the square, pixels", "energy"), strict=False
     ):
-        bands(panel, where(rows, what=f"locality/{what}"), lambda row: row.pixel)
+        lines_by(panel, where(rows, what=f"locality/{what}"), lambda row: row.pixel)
         panel.set_ylabel(label)
     panels[0].set_ylim(0, None)
     panels[1].set_yscale("log")
-    panels[0].legend(title="pixel", fontsize=7, title_fontsize=7, frameon=False)
+    legend(panels[0])
     if conditional:
         shares(panels[2], rows)
     return figure
@@ -125,22 +128,22 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
         own = [row for row in where(rows, what=what) if row.sigma is not None]
         if not own:
             continue
-        band(panel, own, label, color)
+        line(panel, own, label, color)
         known = sorted((row.sigma, row.chance) for row in own if row.chance is not None)
         if known:
             panel.plot(*zip(*known, strict=True), ":", color=color, lw=1)
-    panel.set(ylabel="share (dotted: chance)", ylim=(-0.03, 1.03), xscale="log", xlabel="$\\sigma$")
-    panel.legend(fontsize=7, frameon=False)
+    panel.set(ylabel="share (dotted: chance)", ylim=(-0.03, 1.03), xscale="log", xlabel=NOISE_LEVEL)
+    legend(panel)
 
 
-def bands(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
+def lines_by(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
     """A line over noise levels for each value of a coordinate."""
     for index, (value, own) in enumerate(grouped(rows, by).items()):
-        band(panel, own, str(value), COLORS[index % len(COLORS)])
-    panel.set(xscale="log", xlabel="$\\sigma$")
+        line(panel, own, str(value), COLORS[index % len(COLORS)])
+    panel.set(xscale="log", xlabel=NOISE_LEVEL)
 
 
-def band(
+def line(
     panel: Axes, rows: Sequence[Row], label: str, color: str | None, along: str = "sigma"
 ) -> None:
     """A line over noise levels, or another coordinate, with its 95 % interval; without a colour, in
@@ -149,8 +152,9 @@ def band(
     own.sort(key=lambda row: getattr(row, along))
     at = [getattr(row, along) for row in own]
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-    (line,) = panel.plot(at, value, marker="o", ms=2.5, lw=1.2, label=label, color=color)
-    panel.fill_between(at, low, high, color=line.get_color(), alpha=0.15, lw=0)
+    bars = np.clip([value - low, high - value], 0, None)
+    looks: dict[str, Any] = {"marker": "o", "ms": 2.5, "lw": 1.2, "elinewidth": 0.7}
+    panel.errorbar(at, value, bars, label=label, color=color, **looks)
 
 
 def edges(found: Estimate) -> tuple[float, float, float]:
@@ -214,33 +218,32 @@ def correlation(points: Sequence[Dot]) -> Estimate | None:
     )
 
 
-def scatter(points: Sequence[Dot], rule: str = "paper", chance: float | None = None) -> Figure:
-    """A colour a run, a marker a moment of its training, with intervals both ways."""
-    figure = Figure(figsize=(5.4, 4.2), layout="constrained")
+def scatter(points: Sequence[Dot], rule: str = "paper") -> Figure:
+    """The look of each run, the larger the later in its training, with intervals both ways."""
+    figure = Figure(figsize=(5.6, 4.4), layout="constrained")
     panel = figure.add_subplot(
-        xlabel=f"$K_{{max}}$ ({rule} rule) - trained maximum",
+        xlabel=f"$K_{{max}}$ ({rule} rule) less the most objects in training",
         ylabel="conditional locality",
         ylim=(-0.03, 1.03),
     )
+    named: set[str] = set()
     for point in points:
-        color = look(point.run).color
-        marker = MOMENTS.get(point.snapshot or "", "D")
-        across = whiskers(point.gain)
-        up = whiskers(point.locality)
+        style = look(point.run)
+        looks: dict[str, Any] = {
+            "color": style.color,
+            "fmt": style.marker,
+            "lw": 0.7,
+            "alpha": 0.85,
+        }
+        looks["ms"] = MOMENTS.get(point.snapshot or "", FINAL)
+        looks["label"] = "" if point.run in named else point.run
+        named.add(point.run)
         at = (point.gain.value, point.locality.value)
-        panel.errorbar(*at, up, across, marker, color=color, ms=6, lw=0.7, alpha=0.85)
-        if point.snapshot in ("final", None):
-            panel.annotate(
-                point.run, at, (5, 4), textcoords="offset points", fontsize=7, color=color
-            )
-    for moment, marker in MOMENTS.items():
-        panel.plot([], [], marker, color="gray", mfc="none", label=moment)
-    if chance is not None:
-        panel.axhline(chance, color="gray", ls=":", lw=1)
-    panel.legend(fontsize=7, frameon=False)
+        panel.errorbar(*at, whiskers(point.locality), whiskers(point.gain), **looks)
     found = correlation(points)
-    words = "too few for a correlation" if found is None else f"Spearman {found}"
+    words = "too few for a correlation" if found is None else f"Spearman's correlation {found}"
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)
+    legend(panel)
     return figure
 
 

@@ -60,8 +60,9 @@ OTHERS = tuple(
 
 
 def label(run: str | None, intervention: str | None = None) -> str:
-    """What a model is called in a legend: "exp2 + local"."""
-    return " + ".join(part for part in (run, intervention) if part)
+    """What a model is called wherever a reader meets it: "exp2 + local conditions"."""
+    done = "local conditions" if intervention == "local" else intervention
+    return " + ".join(part for part in (run, done) if part)
 
 
 def look(run: str | None, intervention: str | None = None) -> Look:

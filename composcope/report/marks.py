@@ -1,4 +1,5 @@
-"""Numbers, names of models and verdicts as a reader sees them: "7 [6, 8]", "exp2 + local", ✓."""
+"""Numbers, names of models and verdicts as a reader sees them: "7 [6, 8]", "exp2 + local
+conditions", ✓."""
 
 import math
 from collections.abc import Sequence
@@ -6,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from composcope.report.locality import edges
+from composcope.report.looks import label
 from composcope.results import Row
 from composcope.study.effects import Side
 from composcope.study.paper import PaperValue, covers
 from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
-MENDED = Side("exp2", LOCAL)
+EXP2_LOCAL = Side("exp2", LOCAL)
 DISTILLED = Side(STUDENT)
 POLICIES = (EXP1, Side("random"), Side("drop-one"), EXP2)  # Table 2, in the paper's order
 
@@ -45,15 +47,13 @@ def name(side: Side) -> str:
         return f"{side.run}{side.sigmas.words}"
     radius = side.intervention.radius
     within = "" if radius is None or side.intervention == LOCAL else f" ({two(radius)})"
-    return f"{side.run} + {side.intervention.name}{within}"
+    return f"{label(side.run, side.intervention.name)}{within}"
 
 
 def kind(side: Side) -> str:
     """What the model is, in a few words: "one label, patch-local"."""
-    if side.intervention == LOCAL:
-        return "the same, local conditions"
     if side.intervention:
-        return f"the same, {side.intervention.name} conditions"
+        return "the same weights, not retrained"
     if side.run not in BY_NAME:
         return ""
     config = BY_NAME[side.run].config()
@@ -94,7 +94,7 @@ def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
     if any(low <= value.high and value.low <= high for value in paper):
         return Verdict("✓", "agrees")
     if row.max_K is not None and high >= row.max_K:
-        return Verdict("…", "not asked further")
+        return Verdict("…", "asked no further")
     if high < min(value.low for value in paper):
         return Verdict("▼", "ours is lower")
     if low > max(value.high for value in paper):

@@ -19,7 +19,7 @@ from composcope.report.locality import edges
 from composcope.report.material import Material, one
 from composcope.report.pictures import FIGURE_1, figure_1, gallery
 from composcope.report.recorded import recorded
-from composcope.report.section_figures import filled, lines_over, over_noise
+from composcope.report.section_figures import NEAR, filled, lines_over, over_noise
 from composcope.report.sections import SECTIONS, every, section
 from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
@@ -39,9 +39,9 @@ FOOTER = (
 COMPARED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("K_max, the paper's rule", "length/k_max", {"rule": "paper"}),
     ("K_max, strict rule", "length/k_max", {"rule": "strict"}),
-    ("drawn of 3 asked", "length/found", {"K": 3}),
-    ("drawn of 6 asked", "length/found", {"K": 6}),
-    ("drawn of 9 asked", "length/found", {"K": 9}),
+    ("places filled of 3", "length/found", {"K": 3}),
+    ("places filled of 6", "length/found", {"K": 6}),
+    ("places filled of 9", "length/found", {"K": 9}),
     ("conditional locality", "locality/conditional_locality", {}),
 )
 
@@ -64,8 +64,10 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     fewest = min(filter(None, trained), default=None)
     near = lines_over(material.rows, sides, "locality/near_share")
     shown = [
-        *filled(over, fewest, "Objects drawn where they were asked."),
-        *over_noise(near, "share near the place", "Where conditions act, over noise levels."),
+        *filled(over, fewest, "Places filled with an object."),
+        *over_noise(
+            near, NEAR, "The share of a condition's effect near its place, by noise level."
+        ),
     ]
     own = where(material.rows, run=list(runs))
     head = ("measured", runs[0], runs[1], "which is larger?")
@@ -105,10 +107,9 @@ def first_screen(material: Material, links: Mapping[str, str]) -> str:
     return (
         f"<h1>{TITLE}</h1><p class=lead>{html.escape(words.headline(material.rows))}</p>"
         f"<div class=first><div>{figure_1(material)}</div><div><ul class=facts>{facts}</ul>"
-        "<p class=small>Pictures: the first from its seed, none chosen. ✓ all asked objects are "
-        "there; a red cross marks "
-        "a place where one is missing; +1: one more than "
-        f"asked.</p><nav>{contents}</nav></div></div>"
+        "<p class=small>K is the number of objects asked for. Each picture is the first that the "
+        "model drew, none is chosen. ✓: all objects are in place. A red cross marks a place without "
+        f"its object; +1 is one object more than asked for.</p><nav>{contents}</nav></div></div>"
     )
 
 
@@ -130,8 +131,8 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
             body.append(section(shown, material))
     moved = recorded(material, FIGURE_1)
     if moved:
-        links["moved"] = "Move it yourself"
-        body.append(f"<section id=moved><h2>Move it yourself</h2>{moved}</section>")
+        links["moved"] = "Try it yourself"
+        body.append(f"<section id=moved><h2>Try it yourself</h2>{moved}</section>")
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width,initial-scale=1">'

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 
 from composcope.report.drawing import mosaic, multiple, png, strip, svg
 from composcope.report.looks import label
-from composcope.report.marks import EXP1, EXP2, EXP2L, MENDED, kind, name
+from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
 from composcope.results.samples import Samples
 from composcope.study.effects import Side
 
 SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
-FIGURE_1 = (EXP1, EXP2, MENDED, EXP2L)
+FIGURE_1 = (EXP1, EXP2, EXP2_LOCAL, EXP2L)
 SECONDS_A_FRAME = 0.28
 HOLD = 5  # times that the last frame of an animation is shown
 
@@ -99,9 +99,8 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> str:
     """Columns K = 1, 3, 6, 9; a row a model; every picture the first from its seed, not chosen."""
     parts = ["<span class=corner></span>", *(f"<span class=k>K = {K}</span>" for K in SHOWN_K)]
     for side in sides:
-        local = side.intervention == MENDED.intervention
-        title = f"{side.run} + local conditions" if local else name(side)
-        parts.append(f"<div class=who><b>{html.escape(title)}</b>{html.escape(kind(side))}</div>")
+        who = html.escape(name(side))
+        parts.append(f"<div class=who><b>{who}</b>{html.escape(kind(side))}</div>")
         parts += [shot(material.samples_of(side), K) for K in SHOWN_K]
     return f"<div class=one>{''.join(parts)}</div>"
 
@@ -136,7 +135,7 @@ def walks(material: Material) -> str:
     """How one image of each model comes out of the same noise: the denoised image of every noise
     level."""
     parts = []
-    for side in (EXP1, EXP2, MENDED):
+    for side in (EXP1, EXP2, EXP2_LOCAL):
         samples = material.samples_of(side)
         if samples is None or not len(samples.frames):
             continue
@@ -158,4 +157,8 @@ def walks(material: Material) -> str:
         )
     if not parts:
         return missing("No denoising is kept to be shown here; composcope evaluate keeps one.")
-    return f"<h3>Out of the noise</h3><div class=walks>{''.join(parts)}</div>"
+    return (
+        "<h3>Out of the noise</h3><p class=small>Each model starts from the same noise and is asked "
+        "for the same places: its guess of the final image at every step.</p>"
+        f"<div class=walks>{''.join(parts)}</div>"
+    )

@@ -56,10 +56,10 @@ class Looked:
 
 
 def recording(drawn: Sequence[Drawn] = (), looked: Sequence[Looked] = ()) -> str:
-    """Both figures as one fragment of HTML; "" where there is nothing to show."""
+    """Both figures as one fragment of HTML; "" where there is nothing to show. Models share their
+    sliders: they have the same K, and the same noise levels and pixels."""
     if not drawn and not looked:
         return ""
-    check(drawn, looked)
     for quality in QUALITIES:
         figures = [figure_1(drawn, quality)] if drawn else []
         figures += [figure_2(looked, quality)] if looked else []
@@ -68,16 +68,6 @@ def recording(drawn: Sequence[Drawn] = (), looked: Sequence[Looked] = ()) -> str
         if len(fragment.encode()) <= LARGEST:
             return fragment
     raise InputError(f"recording: more than {LARGEST} bytes; give fewer images or smaller ones")
-
-
-def check(drawn: Sequence[Drawn], looked: Sequence[Looked]) -> None:
-    """Models share their sliders, so they must have the same K or the same levels and pixels."""
-    if any(list(one.images) != list(drawn[0].images) for one in drawn):
-        raise InputError("recording: the models were not asked for the same numbers of places")
-    first = looked[0] if looked else None
-    for one in looked:
-        if first and (len(one.sigmas), list(one.pixels)) != (len(first.sigmas), list(first.pixels)):
-            raise InputError("recording: the models were not looked at in the same way")
 
 
 # ---------------------------------------------------------------------------------------------
@@ -109,7 +99,7 @@ def coloured(gradient: Float[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w 4"]:
 def figure_1(drawn: Sequence[Drawn], quality: int) -> str:
     """A row of pictures a model; the slider is K."""
     numbers = list(drawn[0].images)
-    start = len(numbers) - 1
+    start = numbers.index(6) if 6 in numbers else len(numbers) - 1
     data, models = [], []
     for one in drawn:
         tiles = [list(one.images[K]) for K in numbers]
@@ -128,13 +118,13 @@ def figure_1(drawn: Sequence[Drawn], quality: int) -> str:
             f"<div class=rec-model data-sprite='{source}'><b>{html.escape(one.name)}</b>"
             f"<span class=rec-tiles>{boxes}</span><span class=rec-words></span></div>"
         )
-    ticks = json.dumps([f"{K} places asked" for K in numbers])
+    ticks = json.dumps([f"{K} places" for K in numbers])
     return (
         "<figure class=rec data-kind=length>"
         f"{slider('How many places are asked for', len(numbers), start, ticks)}"
         f"{''.join(models)}<script type=application/json>{json.dumps(data)}</script>"
-        "<figcaption>Figure 1, to be moved: dots are places that were asked for, rings are "
-        "objects that were found. A dot in a ring is a condition met.</figcaption></figure>"
+        "<figcaption>Figure 1 with a slider. Dots are places asked for, rings are objects that were "
+        "found; a dot in a ring is a place filled.</figcaption></figure>"
     )
 
 
@@ -176,10 +166,9 @@ def figure_2(looked: Sequence[Looked], quality: int) -> str:
         f"{slider('Noise level', levels, levels // 3, ticks)}<p class=rec-pixels>{buttons}</p>"
         f"<div class=rec-side>{''.join(models)}</div>"
         f"<script type=application/json>{json.dumps(data)}</script>"
-        "<figcaption>Figure 2, to be moved: bright is what the chosen pixel looks at (equation 9), "
-        "the square holds 90 % of it. The larger a dot, the more its condition acts on that pixel "
-        "(equation 10)."
-        "</figcaption></figure>"
+        "<figcaption>Where the score looks, with a slider. Bright is what the chosen pixel looks at "
+        "(equation 9); the square holds 90 % of it. The larger a dot, the more its condition acts "
+        "on that pixel (equation 10).</figcaption></figure>"
     )
 
 
@@ -222,6 +211,7 @@ STYLE = """
 .rec-pixels button[aria-pressed=true] { background: #0067a5; border-color: #0067a5; color: #fff }
 @media (max-width: 480px) {
   .rec-model b { flex-basis: 100% }
+  .rec-side b { flex-basis: auto }
   .rec-tiles i { width: 64px; height: 64px }
 }
 """

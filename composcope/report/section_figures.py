@@ -4,14 +4,14 @@ what is not measured there is none."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from composcope.report import features, figures, locality, repair
+from composcope.report import features, figures, interventions, locality
 from composcope.report.figures import Line
 from composcope.report.marks import (
     DISTILLED,
     EXP1,
     EXP2,
+    EXP2_LOCAL,
     EXP2L,
-    MENDED,
     POLICIES,
     kind,
     name,
@@ -27,11 +27,16 @@ from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT
 SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
 WIDE = Side("exp2l-wide")
-REPAIRS = tuple(Side("exp2", some) for some in INTERVENTIONS)
-FORCED = (EXP2, *REPAIRS, DISTILLED, Side("exp2-penalty"), EXP2L, WIDE)
+AT_SAMPLING = tuple(Side("exp2", some) for some in INTERVENTIONS)
+FORCED = (EXP2, *AT_SAMPLING, DISTILLED, Side("exp2-penalty"), EXP2L, WIDE)
 COLORS = (Side("color"), Side("color-three"))
-SEED_RUNS = ("exp1", "exp1-seed1", "exp2", "exp2-seed1", "exp3", "exp3-seed1")
-SEEDS = tuple(Side(run) for run in SEED_RUNS)
+SEEDED = sorted({run.experiment for run in RUNS if "seed" in run.changes})
+SEEDS = tuple(  # each experiment that has several, with all of them
+    Side(run.name)
+    for experiment in SEEDED
+    for run in RUNS
+    if run.experiment == experiment and {*run.changes} <= {"seed"}
+)
 Lines = dict[Side, tuple[str, list[Row]]]
 
 
@@ -46,9 +51,9 @@ def lines_over(
     return {side: line for side, line in found.items() if line[1]}
 
 
-def filled(lines: Lines, trained: int | None, words: str) -> list[Shown]:
-    """Objects drawn over objects asked for."""
-    return [Shown(figures.filled(lines, trained), words)] if lines else []
+def filled(lines: Lines, trained: int | None, words: str, noun: str = "places") -> list[Shown]:
+    """Places filled over places asked for."""
+    return [Shown(figures.met(lines, trained, noun), words)] if lines else []
 
 
 def over_noise(lines: Lines, axis: str, words: str, chance: float | None = None) -> list[Shown]:
@@ -56,12 +61,12 @@ def over_noise(lines: Lines, axis: str, words: str, chance: float | None = None)
 
 
 def lines_of(rows: Sequence[Row], sides: Sequence[Side], what: str, **at: Any) -> list[Line]:
-    return [Line(side, name(side), one(rows, side, what, **at)) for side in sides]
+    return [Line(side, one(rows, side, what, **at)) for side in sides]
 
 
 def k_max_lines(rows: Sequence[Row], sides: Sequence[Side]) -> list[Line]:
     ours = ((side, one(rows, side, "length/k_max", rule="paper")) for side in sides)
-    return [Line(side, name(side), row, paper_of(side)) for side, row in ours]
+    return [Line(side, row, paper_of(side)) for side, row in ours]
 
 
 def measured(lines: Sequence[Line]) -> list[Line]:
@@ -77,19 +82,20 @@ def forest(lines: Sequence[Line], axis: str, words: str) -> list[Shown]:
 # The figures of each section.
 
 RULE = "$K_{max}$, the paper's rule"
-NINE = "drawn of 9 asked"
+NINE = "places filled of 9"
+NEAR = "share of the effect near the place"
 
 
 def compose_figures(material: Material) -> list[Shown]:
     rows = material.rows
     drawn = (
-        "Objects drawn where they were asked, a mean over images; thin bars are 95 % "
-        "intervals. Grey: as many as in training."
+        "A place is filled if an object was drawn there; means over images, thin bars are 95 % "
+        "intervals. Grey: as many objects as in training."
     )
     reached = "K_max of every run beside the paper's."
     example = (
-        "How K_max is told (an example): each square is one of eight images. K_max is the last K "
-        "before the first cross."
+        "How K_max is found, by an example: each square is one of eight images, by how many of the "
+        "K objects it shows. K_max is the last K before the first cross."
     )
     return [
         *filled(lines_over(rows, MAIN, "length/found"), 3, drawn),
@@ -105,26 +111,26 @@ def look_figures(material: Material) -> list[Shown]:
     shown = []
     if maps:
         text = (
-            "What one pixel of the denoised image (ring) looks at in the noisy one, bright: "
-            "strongly; a cross for each of four conditions, as bright as it acts on that pixel. In "
-            "a local model only the nearest cross is bright."
+            "What one pixel of the denoised image (ring) looks at in the noisy image: the brighter, "
+            "the more. The crosses are four places asked for: the brighter, the more that condition "
+            "acts on the pixel. In a local model only the nearest cross is bright."
         )
         shown.append(Shown(figures.looks_at(maps), text, wide=True))
     near = lines_over(rows, MAIN, "locality/near_share")
     chance = next((row.chance for _, own in near.values() for row in own), None)
-    text = "Of what a condition changes, the share near its own place, over noise levels."
-    shown += over_noise(near, "share near the place", text, chance)
+    text = "Of what a condition changes in the image, the share near its own place."
+    shown += over_noise(near, NEAR, text, chance)
     text = (
-        "The square around a pixel that holds 90 % of what it looks at: its side, a mean over "
-        "pixels."
+        "How far a pixel looks: the side of the square around it that holds 90 % of what it looks "
+        "at, a mean over pixels."
     )
     square = lines_over(rows, MAIN, "locality/square")
     shown += over_noise(square, "side of the square, pixels", text)
     points = locality.dots(rows)
     if points:
         text = (
-            "Every dot is a model at a moment of its training: how far K_max exceeds training, and "
-            "conditional locality."
+            "Every dot is a model, the smaller dots are earlier in its training. Conditional "
+            "locality is the share of the left figure above, over all noise levels."
         )
         shown.append(Shown(locality.scatter(points), text))
     return shown
@@ -132,37 +138,39 @@ def look_figures(material: Material) -> list[Shown]:
 
 def forced_figures(material: Material) -> list[Shown]:
     rows = material.rows
-    lines = lines_over(rows, (EXP2, MENDED, DISTILLED, EXP2L, WIDE, EXP1), "length/found")
-    drawn = "Objects drawn where they were asked, with and without forced locality."
+    lines = lines_over(rows, (EXP2, EXP2_LOCAL, DISTILLED, EXP2L, WIDE, EXP1), "length/found")
+    drawn = "Places filled, with and without forced locality."
     nine = (
-        "Drawn of nine asked. Within: how far from its place a condition is heard, in image sides."
+        "Places filled of nine. In brackets, where it is not the usual one: how far from its place "
+        "a condition acts, in image sides."
     )
     found = measured(lines_of(rows, FORCED, "length/found", K=9))
-    return [*filled(lines, 3, drawn), *forest(found, NINE, nine), *repair_figures(rows)]
+    return [*filled(lines, 3, drawn), *forest(found, NINE, nine), *intervention_figures(rows)]
 
 
-def repair_figures(rows: Sequence[Row]) -> list[Shown]:
-    """Where repairs end, what predicts composition, and neighbourhoods that models find."""
+def intervention_figures(rows: Sequence[Row]) -> list[Shown]:
+    """Where interventions end, what predicts composition, and neighbourhoods that models find."""
     shown = []
     if where(rows, what="overlap/both"):
         text = (
-            "Two places at a distance: images in which both are filled. Dashed: what the detector "
-            "finds in real scenes; dotted: how much of an object lies in its own neighbourhood."
+            "Two places that come closer: the share of images in which both are filled. Dashed: what "
+            "the detector finds in rendered scenes. Dotted: the share of an object that lies nearer "
+            "to its own place than to the other."
         )
-        shown.append(Shown(repair.overlap_figure(rows), text))
+        shown.append(Shown(interventions.overlap_figure(rows), text))
     found = [row for row in rows if row.run in ("color", "text_control")]
     if where(found, intervention=["own", "peaks"]):
         text = (
-            "Conditions without places: each heard where it acts most (own), or around a place of "
-            "its own where it acts most (peaks)."
+            "Conditions without places. Each pixel is given the condition that acts most on it "
+            "(own), or each condition acts around the place where it acts most (peaks)."
         )
-        shown.append(Shown(repair.neighbourhood_figure(found), text, wide=True))
+        shown.append(Shown(interventions.neighbourhood_figure(found), text, wide=True))
     if where(rows, what="predict/spearman"):
         text = (
-            "Every dot is a run: what is known early in its training, and places filled in the "
-            "end; on the right the rank correlation by noise level."
+            "Every dot is a run: a measurement early in its training, and the places it fills in the "
+            "end. Right: the rank correlation of early locality by noise level."
         )
-        shown.append(Shown(repair.prediction_figure(rows), text, wide=True))
+        shown.append(Shown(interventions.prediction_figure(rows), text, wide=True))
     return shown
 
 
@@ -170,35 +178,32 @@ def label_figures(material: Material) -> list[Shown]:
     rows = material.rows
     sides = at_equal_images(POLICIES, rows)
     lines = lines_over(rows, sides, "length/found", lambda side: f"{name(side)}: {kind(side)}")
-    drawn = (
-        "Objects drawn where they were asked, by which objects were labelled, after equal "
-        "numbers of training images."
-    )
+    drawn = "Places filled, by which objects were labelled, after equal numbers of training images."
     reached = "K_max by label policy, beside Table 2."
     return [*filled(lines, 3, drawn), *forest(k_max_lines(rows, sides), RULE, reached)]
 
 
 def elsewhere_figures(material: Material) -> list[Shown]:
     lines = lines_over(material.rows, COLORS, "length/found")
-    shown = filled(lines, 5, "Colours asked for and drawn.")
+    shown = filled(lines, 5, "Colours asked for and drawn.", "colours")
     own = of_rooms(material.rows, "features")
     for run, some in grouped(own, lambda row: row.run).items():
         hidden = where(some, maps=["hidden", None])
         if any(row.index is not None for row in hidden):
             text = (
-                f"{run}: mean cosine of the directions of concepts, from the first layer to the "
-                "last."
+                f"{run}: how alike the directions of concepts are, from the first layer to the last. "
+                "Thin bars are 95 % intervals."
             )
             shown.append(maybe_wide(features.profile(hidden), text))
         if where(hidden, part="mean", level="high") and where(hidden, what="features/within"):
             text = (
-                f"{run}: cosines within and between categories, in parts of the network and in its "
-                "output."
+                f"{run}: how alike the directions of concepts are, within and between categories, in "
+                "parts of the network and in its output."
             )
             shown.append(Shown(features.spaces(hidden), text))
     for about, kept in material.matrices:
         if features.level_matrices(kept, "high"):
-            text = f"{about.get('run')}: cosines of every pair of concepts at high noise."
+            text = f"{about.get('run')}: cosine of every two concepts in each layer, at high noise."
             shown.append(Shown(features.level_figure(kept, "high", ""), text, wide=True))
     for about, kept in material.maps:
         if about.get("run") not in {*BY_NAME, STUDENT} and about.get("states") != "noised":
@@ -237,8 +242,9 @@ def theory_figures(material: Material) -> list[Shown]:
 
 def sure_figures(material: Material) -> list[Shown]:
     rows = material.rows
-    nine = lines_of(rows, SEEDS, "length/found", K=9)
-    local = lines_of(rows, SEEDS, "locality/conditional_locality")
-    text = "The same experiment trained from another seed: drawn of nine asked."
+    sides = at_equal_images(SEEDS, rows)
+    nine = lines_of(rows, sides, "length/found", K=9)
+    local = lines_of(rows, sides, "locality/conditional_locality")
+    text = "The same training from other seeds, after equal numbers of images: places filled."
     same = "The same: conditional locality."
     return [*forest(nine, NINE, text), *forest(local, "conditional locality", same)]

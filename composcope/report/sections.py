@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from composcope.report import section_figures, tables, words
+from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, drawn, gallery, missing, sheets, walks
-from composcope.report.repair import repaired
 from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES
 from composcope.report.tables import Table, folded
 from composcope.results import Row, where
@@ -37,15 +37,18 @@ class Section:
 
 
 K_MAX_WORDS = (
-    "K_max is the largest K such that a model succeeds at K and at every number below it.",
-    "Success is the paper's rule: up to as many objects as in training, all of them in every "
-    "image; beyond, never more than two missing, and all of them in more than a quarter of the "
-    "images. An object counts within a tenth of the image's side of its place. One bad image in "
-    "training's range is enough to fail, so K_max is harsh: the mean number of objects drawn, "
-    "above, says more.",
-    "Where the detector itself may misread an image, as many failures are allowed. The strict rule "
-    "is ours: all objects "
-    "in at least half of the images, at every K, and surely in more than a quarter.",
+    "K is the number of objects asked for. K_max is the largest K such that a model succeeds at K "
+    "and at every smaller number.",
+    "The paper's rule says what success is. For K up to the most objects in training, every image "
+    "shows all K. Beyond that, no image misses more than two, and more than a quarter show all K. "
+    "An object counts if it is within a tenth of the image's side of its place. A single bad image "
+    "at small K makes K_max 0, so it is a harsh number; the mean number of places filled, above, "
+    "says more.",
+    "The detector that counts objects sometimes misreads an image; as many failures as that explains "
+    "are allowed. Where labels leave objects of training images out, as many extra objects are "
+    "allowed; the paper writes 1+(0-2) for a K_max of 1 with up to two extras.",
+    "The strict rule is ours: at every K at least half of the images show all K, and the 95 % "
+    "interval of that share lies above a quarter.",
 )
 
 
@@ -61,7 +64,7 @@ def first_two(shown: Sequence[Shown], none: str) -> str:
     """The others are folded away."""
     rest = shown[2:]
     first = gallery(shown[:2], none)
-    return first + (folded("More figures of theory", gallery(rest, "")) if rest else "")
+    return first + (folded("More figures on theory", gallery(rest, "")) if rest else "")
 
 
 # ----------------------------------------------------------------------------
@@ -94,30 +97,31 @@ def sure_tables(material: Material) -> dict[str, Table]:
     sides = known_sides(material)
     return {
         "Comparisons": tables.comparisons(material.rows),
-        "Seeds": tables.lengths(material.rows, SEEDS),
+        "Seeds": tables.lengths(material.rows, at_equal_images(SEEDS, material.rows)),
         "Other tolerances": tables.tolerances(material.rows, sides),
         "The detector's own error": tables.detector(material.rows, sides),
     }
 
 
 def not_so(material: Material) -> str:
-    lines = words.not_so(material.rows, SIDES)
-    if not lines:
-        return missing("Nothing that was measured came out otherwise.")
-    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-    return (
-        f"<details open><summary>What did not come out ({len(lines)})</summary><ul "
-        f"class=small>{items}</ul></details>"
-    )
+    kinds = words.not_so(material.rows, SIDES)
+    if not kinds:
+        return missing("All that was measured came out.")
+    parts = []
+    for title, lines in kinds.items():
+        items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+        parts.append(f"<h3>{title} ({len(lines)})</h3><ul class=small>{items}</ul>")
+    return f"<details open><summary>What did not come out</summary>{''.join(parts)}</details>"
 
 
 SECTIONS = (
     Section(
         "compose",
         "Does it compose?",
-        "A model that saw at most three objects draws up to nine when all their places are "
-        "labelled on a grid, and fails with a single label or a list of places. The paper counted "
-        "eight images by eye; here a detector counts.",
+        "A model that was trained on at most three objects draws up to nine if the places of all "
+        "objects were labelled, on a grid (exp1). With a single label (exp2) or a list of places "
+        "(exp3) it fails. The paper counted eight images by eye; here a detector, a small network "
+        "trained on our renders, counts.",
         section_figures.compose_figures,
         "",
         lambda m: [words.composes(m.rows, SIDES)],
@@ -129,8 +133,9 @@ SECTIONS = (
     Section(
         "look",
         "Why: where does the score look?",
-        "Models that compose have a score that is local: a pixel looks at pixels near it, and "
-        "hears conditions near it.",
+        "The score is the direction in which a model changes a noisy image. Models that compose "
+        "have a local one: a pixel looks only at pixels near it, and responds only to conditions "
+        "(objects asked for) near it.",
         section_figures.look_figures,
         "Where scores look is not measured; composcope locality exp1 does it.",
         lambda m: [words.looks(m.rows)],
@@ -140,20 +145,23 @@ SECTIONS = (
     Section(
         "forced",
         "What if it is forced to be local?",
-        "A network that sees patches and the conditions inside them composes where the global one "
-        "failed. Local conditions at sampling time, without training, are ours.",
+        "A network that sees only patches and the conditions inside them (exp2l) composes where the "
+        "global one (exp2) fails. Local conditions are ours: when sampling, each pixel of exp2 is "
+        "given only the condition near it. Nothing is trained.",
         section_figures.forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",
-        lambda m: [words.forced(m.rows), *repaired(m.rows)],
+        lambda m: [words.forced(m.rows)],
         lambda m: {"": tables.lengths(m.rows, FORCED)},
         lambda m: [r for r in of_runs(m.rows, FORCED) if r.intervention or r.run != "exp2"],
         beside=walks,
+        after=lambda m: "".join(
+            f"<p class=more>{html.escape(part)}</p>" for part in beyond(m.rows)
+        ),
     ),
     Section(
         "labels",
         "Which labels?",
-        "The fewer objects of a training image are labelled, the less far a model composes (Table "
-        "2).",
+        "The fewer objects of a training image are labelled, the less a model composes (Table 2).",
         section_figures.label_figures,
         "Not measured; composcope reproduce --only exp1 random drop-one exp2 does it.",
         lambda m: [words.policies(m.rows)],
@@ -163,9 +171,10 @@ SECTIONS = (
     Section(
         "elsewhere",
         "Colours and words: is it local elsewhere?",
-        "Colours have no place, yet compose in part; inside the network their directions are "
-        "nearly orthogonal. In SDXL "
-        "pixels are local, conditions are not, and concepts separate in feature space.",
+        "Colours have no place, yet they compose in part. Inside the network each colour has a "
+        "direction, the mean activation with it less the mean without, and these are nearly "
+        "orthogonal. In SDXL, a large text-to-image model, pixels are local, conditions are not, "
+        "and concepts have separate directions inside the network.",
         section_figures.elsewhere_figures,
         "Not measured; composcope features color does it.",
         lambda m: words.elsewhere(m.rows),
@@ -178,8 +187,9 @@ SECTIONS = (
     Section(
         "theory",
         "What does theory say?",
-        "A conditional projective composition has exactly a local conditional score (Lemma 1), and "
-        "near one the error is bounded (Lemma 2).",
+        "A distribution composes if each condition rules pixels of its own and the rest look as if "
+        "nothing were asked. Its score is then exactly local (Lemma 1); if it nearly composes, the "
+        "error of a local score is bounded (Lemma 2).",
         section_figures.theory_figures,
         "Not measured; composcope theory and composcope sim do it.",
         lambda m: [words.theory(m.rows)],
@@ -190,7 +200,7 @@ SECTIONS = (
     Section(
         "sure",
         "How sure are we?",
-        "The paper gives no intervals and one seed a run.",
+        "No intervals are given, and each model is trained once.",
         section_figures.sure_figures,
         "Seeds are not measured.",
         lambda m: [words.sure(m.rows)],

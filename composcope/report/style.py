@@ -13,7 +13,7 @@ h2{font-size:1.45rem;line-height:1.25;margin:4.5rem 0 .6rem;padding-top:1.2rem;
 border-top:2px solid var(--line)}
 h3{font-size:1.05rem;margin:1.6rem 0 .4rem}
 .lead{font-size:1.1rem;line-height:1.4;margin:.3rem 0 .6rem;max-width:75rem}
-.answer{font-size:1.08rem;max-width:52rem}.none,.small,figcaption{color:var(--soft)}
+.answer{font-size:1.08rem;max-width:52rem}.more{max-width:52rem}.none,.small,figcaption{color:var(--soft)}
 .small{font-size:.88rem}
 .first{display:grid;grid-template-columns:auto minmax(0,1fr);gap:40px;align-items:start}
 .facts{margin:22px 0 0;padding:0;list-style:none;max-width:30rem}

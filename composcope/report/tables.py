@@ -107,9 +107,9 @@ LENGTH_HEAD = (
     "the paper",
     "agrees?",
     "strict rule [95 %]",
-    "drawn of 9 asked [95 %]",
+    "filled of 9 [95 %]",
     "drawn at K = 0",
-    "network calls",
+    "network calls a step",
     "command",
 )
 
@@ -185,9 +185,9 @@ def cosines(rows: Sequence[Row]) -> Table:
             lines.append([str(run), part, level, *values, code(command(list(found.values())))])
     head = ("run", "part of the network", "noise", *(f"{name} [95 %]" for name in COSINES))
     note = (
-        "A concept's direction is the mean activation with it, less the mean without. Between: "
-        "mean cosine of directions of different concepts, or of different categories of concepts; "
-        "within: of one category; ratio and gap: within over, and less, between."
+        "A concept's direction is the mean activation with it less the mean without. Between: the "
+        "mean cosine of the directions of different concepts, or of different categories of them. "
+        "Within: of concepts of one category. Ratio: within over between. Gap: within less between."
     )
     return Table((*head, "command"), lines, note)
 
@@ -295,7 +295,7 @@ def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
                 nine = if_known(one(rows, side, "length/found", K=9, tolerance=tolerance))
                 again = code(command([found]))
                 lines.append([swatch(side), two(tolerance), told(found), nine, again])
-    head = ("run", "within, image sides", "K_max [95 %]", "drawn of 9 asked [95 %]", "command")
+    head = ("run", "tolerance, image sides", "K_max [95 %]", "filled of 9 [95 %]", "command")
     return Table(head, lines)
 
 
@@ -309,7 +309,7 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             shares = Html(" ".join(value_at(row, "K") for row in ordered))
             lines.append([swatch(side), shares, code(command(own))])
     note = (
-        "Of images that show exactly what is asked, the detector misreads some. This share of an "
+        "The detector misreads some images that show exactly what is asked. This share of an "
         "evaluation's images may fail for that reason alone, and K_max allows for it."
     )
     return Table(("run", "share of images, by K", "command"), lines, note)

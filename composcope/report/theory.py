@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from rich.box import SIMPLE
 from rich.table import Table
 
+from composcope.report.drawing import legend
 from composcope.results import Row, where
 from composcope.results.arrays import read_arrays
 
@@ -46,32 +47,35 @@ def panels(*titles: str, height: float = 3.2) -> tuple[Figure, list[Axes]]:
     return figure, axes
 
 
-def labelled(axis: Axes, x: str, y: str, legend: bool = True) -> None:
+def labelled(axis: Axes, x: str, y: str) -> None:
     axis.set(xlabel=x, ylabel=y)
-    if legend:
-        axis.legend(fontsize=7, frameon=False)
+    legend(axis)
 
 
 def lemma_1(curves: Curves) -> Figure:
     figure, (axis,) = panels(
-        "Lemma 1 as printed: Definition 2 holds for every\n"
-        "correlation, the LCS is the score only at 0"
+        "Definition 2 holds at every correlation; the local\n"
+        "conditional score is the score only at 0"
     )
     for sigma, gap in zip(curves["sigma"], curves["gap"], strict=True):
         axis.plot(curves["rho"], gap, "o-", label=f"noise {sigma:g}")
     axis.set_yscale("symlog", linthresh=1e-3)
-    labelled(axis, "correlation of two blocks in p(x | nothing)", "largest |LCS - score|")
+    labelled(
+        axis,
+        "correlation of two blocks in p(x | nothing)",
+        "largest |local conditional score - score|",
+    )
     return figure
 
 
 def length(curves: Curves) -> Figure:
     figure, (axis, grid) = panels(
-        "objects drawn by the LCS read off pairs", "one draw for each K = 0..9"
+        "objects drawn, many draws for each K", "one draw for each K = 0 to 9"
     )
     asked, drawn = curves["asked"], curves["drawn"]
     scatter = np.linspace(-0.15, 0.15, len(asked))
     axis.plot([0, 9], [0, 9], color="0.8")
-    axis.axvline(2, color="0.6", linestyle=":", label="all that was seen: K = 2")
+    axis.axvline(2, color="0.6", linestyle=":", label="most seen in training: K = 2")
     axis.plot(asked + scatter, drawn, ".", alpha=0.4)
     labelled(axis, "K asked for", "objects drawn")
     strip(grid, curves["images"], columns=5)
@@ -94,7 +98,7 @@ def relaxation(curves: Curves) -> Figure:
     )
     for axis, name, by in ((left, "epsilon", "by_epsilon"), (middle, "sigma", "by_noise")):
         value, error, bound = curves[by].T
-        axis.errorbar(curves[name], value, 1.96 * error, fmt="o-", label="KL(truth || LCS)")
+        axis.errorbar(curves[name], value, 1.96 * error, fmt="o-", label="KL(truth || local)")
         axis.plot(curves[name], bound, "s--", label="bound")
         axis.set_yscale("log")
         labelled(
@@ -110,11 +114,11 @@ def relaxation(curves: Curves) -> Figure:
 
 
 def feature_space(curves: Curves) -> Figure:
-    figure, (axis,) = panels("Claim 2 says this falls with noise; for A(x) = 2x it rises")
+    figure, (axis,) = panels("Claim 2: this falls with noise; for A(x) = 2x it rises")
     axis.plot(curves["t"], curves["doubled"], "o-", label="A(x) = 2x")
     axis.plot(curves["t"], curves["turned"], "s-", label="orthogonal A")
     axis.set_xscale("symlog", linthresh=0.25)
-    labelled(axis, "noise t", "KL(N_t[A#p] || A#N_t[p])")
+    labelled(axis, "noise t", "KL(noise after A || A after noise)")
     return figure
 
 
@@ -130,7 +134,7 @@ def projective(curves: Curves) -> Figure:
         axis.bar(range(8), values, color=["C0" if i % 2 == 0 else "0.7" for i in range(8)])
         axis.axhline(1, color="0.6", linestyle=":")
         axis.set_ylim(-0.2, 1.2)
-        labelled(axis, "object (blue: asked for)", "mean of the draws", legend=False)
+        labelled(axis, "object (blue: asked for)", "mean of the draws")
     return figure
 
 
@@ -157,7 +161,7 @@ def dynamics(curves: Curves) -> Figure:
             axis.plot(
                 curves["time"], entry, "-" if row == col else "--", label=f"w_{row + 1}{col + 1}"
             )
-    labelled(axis, "time", "entry")
+    labelled(axis, "training time", "entry of W")
     return figure
 
 
@@ -185,7 +189,7 @@ def failure(curves: Curves) -> Figure:
     for axis, name in zip(axes, ("published", "descent"), strict=True):
         for run in curves[name]:
             axis.plot(np.linspace(0, 250, len(run)), np.clip(run, -2, 2), lw=0.8)
-        labelled(axis, "time", "w_11, cut at -2 and 2", legend=False)
+        labelled(axis, "training time", "w_11, cut at -2 and 2")
         axis.set_ylim(-2.1, 2.1)
     return figure
 
@@ -193,15 +197,26 @@ def failure(curves: Curves) -> Figure:
 # By room and toy: the figure, and the words under it.
 TOY_FIGURES: dict[str, dict[str, tuple[Callable[[Curves], Figure], str]]] = {
     "theory": {
-        "lemma_1": (lemma_1, "Lemma 1 needs a background that factorises"),
-        "length": (length, "Local conditional scores learned from pairs draw up to nine objects"),
-        "relaxation": (relaxation, "The bound of Lemma 2, and the divergence it bounds"),
+        "lemma_1": (
+            lemma_1,
+            "How far the local conditional score is from the true one: Lemma 1 needs a background "
+            "whose blocks are independent",
+        ),
+        "length": (
+            length,
+            "The exact local conditional score, computed from images of at most two objects, draws "
+            "up to nine",
+        ),
+        "relaxation": (relaxation, "The bound of Lemma 2, and the divergence (KL) it bounds"),
         "feature_space": (feature_space, "Claim 2: how far noise and features are from commuting"),
         "projective": (
             projective,
-            "What sums of single-condition scores draw, by their background",
+            "What sums of single-condition scores draw, by the background they were learned on",
         ),
-        "machines": (machines, "Score machines: averages over training images, never trained"),
+        "machines": (
+            machines,
+            "Score machines: exact averages over training images, with nothing trained",
+        ),
     },
     "sim": {
         "dynamics": (dynamics, "The entries of a two-layer linear network along its training"),
@@ -246,10 +261,17 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
                 [(row.step, row.value, row.low, row.high) for row in found]
             ).T
             style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
-            axis.plot(step, value, style, label=combination + words, color=color)
-            axis.fill_between(step, low, high, alpha=0.12, color=color)
+            looks = {"color": color, "elinewidth": 0.7}
+            axis.errorbar(
+                step,
+                value,
+                [value - low, high - value],
+                fmt=style,
+                label=combination + words,
+                **looks,
+            )
     labelled(axes[0], "training step", "share of draws")
-    labelled(axes[1], "training step", "", legend=False)  # the same, and the curves need the room
+    axes[1].set(xlabel="training step", ylabel="share of draws")  # the same lines
     colour, size = (
         [row.estimate.value for row in where(ordered, concept=c, condition=UNSEEN)]
         for c in ("colour", "size")
@@ -257,5 +279,5 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
     axes[2].plot(colour, size, color="0.7")
     axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
     axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
-    labelled(axes[2], "colour right", "size right", legend=False)
+    labelled(axes[2], "colour right", "size right")
     return figure

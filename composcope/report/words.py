@@ -1,5 +1,5 @@
 """What the rows say, in words: no sentence here knows the result beforehand, and what is not
-measured is said to be not measured."""
+measured is called not measured."""
 
 import math
 from collections import Counter
@@ -12,10 +12,11 @@ from composcope.report.marks import (
     DISTILLED,
     EXP1,
     EXP2,
+    EXP2_LOCAL,
     EXP2L,
-    MENDED,
     POLICIES,
     SEEN,
+    Verdict,
     listed,
     name,
     paper_of,
@@ -26,6 +27,7 @@ from composcope.report.marks import (
     verdict,
 )
 from composcope.report.material import conditional, k_max, of_nine, of_rooms
+from composcope.report.theory import predicted
 from composcope.results import Row, where
 from composcope.study.effects import (
     CONDITIONAL,
@@ -53,26 +55,25 @@ def found_effect(rows: Sequence[Row], above: Side, below: Side, by: Measurement)
 def headline(rows: Sequence[Row]) -> str:
     """What was found, in one sentence."""
     composes = found_effect(rows, EXP1, EXP2, FILLED_9).agrees
-    local = found_effect(rows, EXP1, EXP2, CONDITIONAL).agrees
-    mended = found_effect(rows, MENDED, EXP2, FILLED_9).agrees
     if composes == "not measured":
         return "Whether a model composes is not measured yet."
-    first = "A model trained with all labels composes no further than one with a single label"
-    if composes != "no":
-        further = "composes further beyond its training than one with a single label"
-        first = {
-            "apart": f"A model trained with all labels listens more locally and {further}",
-            "overlap": f"A model trained with all labels {further} and seems to listen more locally",
-            "no": f"A model trained with all labels {further}, but does not listen more locally",
-            "not measured": f"A model trained with all labels {further}",
-        }[local]
-    second = {
-        "apart": "; made to listen locally, without training, the second composes as well",
-        "overlap": "; made to listen locally, the second seems to compose further",
-        "no": "; made to listen locally, the second composes no further",
+    more = "no more of them than" if composes == "no" else "more of them than"
+    local = {
+        "apart": ", and its pixels respond more locally",
+        "overlap": ", and its pixels seem to respond more locally",
+        "no": ", but its pixels do not respond more locally",
         "not measured": "",
-    }[mended]
-    return f"{first}{second}."
+    }[found_effect(rows, EXP1, EXP2, CONDITIONAL).agrees]
+    forced = {
+        "apart": "; forced to respond locally, without retraining, the second model draws more too",
+        "overlap": "; forced to respond locally, the second model seems to draw more too",
+        "no": "; forced to respond locally, the second model draws no more",
+        "not measured": "",
+    }[found_effect(rows, EXP2_LOCAL, EXP2, FILLED_9).agrees]
+    return (
+        "Trained on one to three objects and asked for nine, a model that learned with every object "
+        f"labelled draws {more} one that learned with a single label{local}{forced}."
+    )
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,13 @@ class Fact:
 
 
 def facts(rows: Sequence[Row]) -> list[Fact]:
-    """Of nine objects asked, how many are drawn: the first screen's three sentences."""
+    """How many of nine places are filled: the first screen's three sentences."""
     whose = {
-        EXP1: "of nine objects asked are drawn in place when every object of a training image was "
+        EXP1: "of nine objects asked for are drawn in place by a model trained with every object "
         "labelled (exp1).",
-        EXP2: "of nine are drawn when one object of each training image was labelled (exp2).",
-        MENDED: "of nine are drawn by that same network, not retrained, when each pixel hears "
-        "nearby conditions only.",
+        EXP2: "of nine by a model trained with one object of each image labelled (exp2).",
+        EXP2_LOCAL: "of nine by that second model, not retrained, when each pixel is given only "
+        f"the condition near it ({name(EXP2_LOCAL)}).",
     }
     found = []
     for side, words in whose.items():
@@ -103,6 +104,12 @@ def facts(rows: Sequence[Row]) -> list[Fact]:
 # The answers of the sections.
 
 
+def counted(verdicts: Iterable[Verdict], words: Mapping[str, str]) -> str:
+    """ "5 agree, 10 are not measured": how often each verdict was reached, the most often first."""
+    counts = Counter(verdict.words for verdict in verdicts)
+    return listed([f"{count} {words.get(said, said)}" for said, count in counts.most_common()])
+
+
 def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     """K_max of the main runs beside the paper, and over all runs how many agree."""
     parts = []
@@ -111,11 +118,13 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         reaches = f"{side.run} reaches K_max {told(row)} (paper: {paper_words(paper_of(side))})"
         parts.append(reaches if row else f"{side.run} is not measured")
     known = {side: paper for side in sides if (paper := paper_of(side))}
-    counts = Counter(verdict(k_max(rows, side), paper).words for side, paper in known.items())
-    many = ", ".join(f"{words} {count}" for words, count in counts.most_common())
+    verdicts = [verdict(k_max(rows, side), paper) for side, paper in known.items()]
+    plural = {"agrees": "agree", "differs": "differ", "not measured": "are not measured"}
+    plural |= {"ours is lower": "are lower here", "ours is higher": "are higher here"}
+    plural |= {"asked no further": "were asked no further"}
     return (
-        f"Trained on one to three objects, {listed(parts)}. Of {counts.total()} runs with a number "
-        f"in the paper: {many}."
+        f"Trained on one to three objects, {listed(parts)}. The paper has a K_max for "
+        f"{len(known)} of our runs: {counted(verdicts, plural)}."
     )
 
 
@@ -127,9 +136,9 @@ def looks(rows: Sequence[Row]) -> str:
         parts.append(f"{two(row.value) if row else 'not measured'} in {side.run}")
     every = where(rows, what="locality/conditional_locality")
     chances = [row.chance for row in every if row.chance]
-    by_chance = f"; {two(chances[-1])} would be chance" if chances else ""
+    by_chance = f"; chance is {two(chances[-1])}" if chances else ""
     first = (
-        "Of what a condition changes in the image, the share near its own place is "
+        "Conditional locality, the share of a condition's effect that is near its own place, is "
         f"{listed(parts)}{by_chance}."
     )
     points = dots(rows)
@@ -138,40 +147,39 @@ def looks(rows: Sequence[Row]) -> str:
         return f"{first} Too few models are measured to say whether this goes with composing."
     ends = "" if found.low is None else f" [{two(found.low)}, {two(found.high)}]"
     return (
-        f"{first} Over {len(points)} models and moments of training, the rank correlation of this "
-        f"share with how far K_max exceeds training is {two(found.value)}{ends}; the paper calls "
-        "the two strongly correlated and prints no number."
+        f"{first} Over {len(points)} pairs, of models at one or more moments of training, its "
+        f"rank correlation with how far K_max exceeds training is {two(found.value)}{ends}; the paper "
+        "calls the two strongly correlated and gives no number."
     )
 
 
 def all_of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
-    """How many of nine objects asked each model draws; then those that are not measured."""
+    """How many of nine places each model fills; then those that are not measured."""
     found = {side: of_nine(rows, side) for side in phrases}
     known = [f"{two(row.value)} {phrases[side]}" for side, row in found.items() if row]
     unknown = [name(side) for side, row in found.items() if row is None]
-    first = f"Of nine objects asked, models draw {listed(known)}." if known else ""
+    first = f"Of nine places asked for, models fill {listed(known)}." if known else ""
     second = f"Not measured: {', '.join(unknown)}." if unknown else ""
     return f"{first} {second}".strip()
 
 
 def forced(rows: Sequence[Row]) -> str:
-    """Repair at sampling time, and by training."""
+    """Locality by an intervention at sampling time, and by training."""
     wide = Side("exp2l-wide")
     phrases = {
         EXP2: "with one label (exp2)",
-        MENDED: "when its conditions are made local at sampling time",
-        DISTILLED: "when a student has learned that in one pass",
-        EXP2L: "when it is trained on local patches (exp2l)",
+        EXP2_LOCAL: "with local conditions at sampling time",
+        DISTILLED: "when a student has learned to do that in one pass",
+        EXP2L: "when trained on local patches (exp2l)",
         wide: "with patches as wide as the image",
     }
-    result = found_effect(rows, EXP2L, wide, FILLED_9).agrees
-    said = {
+    patches = {
         "apart": " So patches help because they are local: as wide as the image, they fail again.",
         "overlap": " Patches as wide as the image seem to fail again.",
-        "no": " Patches as wide as the image do as well, which the paper says they do not.",
+        "no": " Patches as wide as the image do as well; in the paper they fail.",
         "not measured": "",
-    }[result]
-    return f"{all_of_nine(rows, phrases)}{said}"
+    }[found_effect(rows, EXP2L, wide, FILLED_9).agrees]
+    return f"{all_of_nine(rows, phrases)}{patches}"
 
 
 def policies(rows: Sequence[Row]) -> str:
@@ -182,7 +190,7 @@ def policies(rows: Sequence[Row]) -> str:
     known = {side: of_nine(rows, side) for side in sides}
     values = {side: edges(row.estimate)[0] for side, row in known.items() if row is not None}
     if len(values) < len(sides):
-        return f"{first} Whether the order is the paper's cannot be said yet."
+        return f"{first} Whether this is the paper's order cannot be said yet."
     ours = sorted(sides, key=lambda side: -values[side])
     if tuple(ours) == sides:
         return f"{first} This is the paper's order."
@@ -207,11 +215,11 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
     if layers:
         best = min(layers, key=lambda row: abs(edges(row.estimate)[0]))
         colours += (
-            f"; the directions of colours are least alike in layer {best.layer} at {best.level} "
-            f"noise (mean cosine {two(best.value)})"
+            f". Inside its network, the directions of colours are least alike in layer {best.layer} "
+            f"at {best.level} noise: their mean cosine is {two(best.value)}"
         )
     else:
-        colours += "; how alike the directions of colours are inside it is not measured"
+        colours += ". How alike the directions of colours are inside it is not measured"
     return [f"{colours}.", words_heard(rows)]
 
 
@@ -225,13 +233,13 @@ def words_heard(rows: Sequence[Row]) -> str:
     more = ""
     if alike:
         more = (
-            f"; the words' influence at two far places correlates at {told(alike[-1])} (paper: "
-            "nearly identical)"
+            f". At two places far apart, the influences of the words correlate at {told(alike[-1])} "
+            "(paper: nearly identical)"
         )
     return (
-        f"In the text model {thirds[-1].run}, {two(fmean(shares))} of what a word changes while "
-        "all is noise lies in "
-        f"the third of the picture it speaks of, where chance is {two(1 / 3)}{more}."
+        f"In the text-to-image model {thirds[-1].run}, at the highest noise level, "
+        f"{two(fmean(shares))} of a word's effect lies in the third of the picture that its phrase "
+        f"names; chance is {two(1 / 3)}{more}."
     )
 
 
@@ -240,19 +248,19 @@ def claims(rows: Iterable[Row], room: str) -> list[Row]:
 
 
 def theory(rows: Sequence[Row]) -> str:
-    """How many claims hold, and which do not."""
+    """How many claims hold."""
     parts = []
     titles = {
         "theory": "the paper's theory",
-        "sim": "Structured Identity Mapping (how concepts are learned)",
+        "sim": "Structured Identity Mapping, a theory of the order in which concepts are learned",
     }
     for room, title in titles.items():
         found = claims(rows, room)
         holding = sum(bool(row.holds) for row in found)
-        counted = f"of {title}, {holding} of {len(found)} claims hold"
-        parts.append(counted if found else f"{title} is not measured")
+        said = f"{holding} of {len(found)} claims of {title} hold"
+        parts.append(said if found else f"{title} is not measured")
     return sentence(
-        f"{'; '.join(parts)}. Each was measured on distributions small enough to compute exactly."
+        f"{'; '.join(parts)}. Each was tested on distributions small enough to compute exactly."
     )
 
 
@@ -267,32 +275,38 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[Comparison]]:
 
 def sure(rows: Sequence[Row]) -> str:
     every = [comparison for some in findings(rows).values() for comparison in some]
-    counts = Counter(SEEN[comparison.agrees].words for comparison in every)
-    many = "; ".join(f"{words}: {count}" for words, count in counts.most_common())
+    plural = {
+        "yes, intervals apart": "come out as expected with intervals apart",
+        "yes, but intervals overlap": "come out as expected with overlapping intervals",
+        "no": "do not come out",
+        "not measured": "are not measured",
+    }
+    many = counted((SEEN[comparison.agrees] for comparison in every), plural)
     unequal = sum(comparison.terms.startswith("not equal") for comparison in every)
     return (
-        f"The paper's findings and ours make {len(every)} comparisons of two runs. Are they seen? "
-        f"{sentence(many)}. {unequal} of them compare runs that differ in more than the finding; "
-        "the table says in what."
+        f"The findings of the paper, and ours, are {len(every)} comparisons of two runs: {many}. In "
+        f"{unequal} of them the runs differ in more than the finding; the table says in what."
     )
 
 
-def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> list[str]:
-    """What did not come out: comparisons, K_max beside the paper, claims of theory."""
-    lines = []
+def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
+    """What did not come out, by kind: comparisons, K_max beside the paper, claims of theory."""
+    compared = []
     for (place, says), some in findings(rows).items():
         failed = [comparison for comparison in some if comparison.agrees == "no"]
         if failed:
             by = listed([comparison.effect.measurement.words for comparison in failed])
-            lines.append(f"{says} ({place}): not by {by}")
+            compared.append(f"{says} ({place}): not by {by}")
+    reached = []
     for side in sides:
         row = k_max(rows, side)
         paper = paper_of(side)
         said = verdict(row, paper)
         if said.mark in "▼▲✗":
-            theirs = paper_words(paper)
-            lines.append(f"K_max of {name(side)}: {told(row)}, paper {theirs}: {said.words}")
-    for row in [*claims(rows, "theory"), *claims(rows, "sim")]:
-        if not row.holds:
-            lines.append(f"{row.claim}: {told(row)}")
-    return lines
+            reached.append(f"{name(side)}: {told(row)}, paper {paper_words(paper)}: {said.words}")
+    tested = [*claims(rows, "theory"), *claims(rows, "sim")]
+    false = [
+        f"{row.claim}: {told(row)}, predicted {predicted(row)}" for row in tested if not row.holds
+    ]
+    kinds = {"Comparisons of two runs": compared, "K_max": reached, "Claims of theory": false}
+    return {title: lines for title, lines in kinds.items() if lines}

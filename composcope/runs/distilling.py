@@ -58,14 +58,14 @@ def student_config(
 
 def distill(
     model: Model,
-    repaired: Denoiser,
+    teacher: Denoiser,
     config: Config,
     folder: str | Path,
     sheet: Sheet | None = None,
     device: str = "cpu",
 ) -> None:
     """Train a student of `config` in `folder`, or go on: it begins with the weights of `model` and
-    learns to say what `repaired`, the teacher around it, says.
+    learns to say what `teacher`, which wraps it, says.
     """
     folder = Path(folder)
     if config.teacher is None:
@@ -81,25 +81,25 @@ def distill(
         claims.enter_context(locked(folder))
         if is_finished(config, folder):
             return
-        try_out(model, model.conditioner, repaired, device)
+        try_out(model, model.conditioner, teacher, device)
         model.to(memory_format=layout(config.recipe))  # type: ignore[call-overload]
         student = Model(config, model.pixels, conditioner=model.conditioner)
         student.load_state_dict(model.state_dict())
         walks, recipe = config.teacher.walks, config.recipe
         features = model.conditioner.features
-        lesson = Following(repaired, walks, recipe, model.shape, features, device)
+        lesson = Following(teacher, walks, recipe, model.shape, features, device)
         make = starts_of(walks, recipe, model.shape, asked(model.conditioner, recipe.seed))
         enter(student, folder)
         fit(student, lesson, make, folder, sheet, device)
 
 
-def try_out(model: Model, conditioner: SumOfParts, repaired: Denoiser, device: str) -> None:
+def try_out(model: Model, conditioner: SumOfParts, teacher: Denoiser, device: str) -> None:
     """One evaluation of the teacher: what it cannot do, such as to be near to conditions that have
     no places, is refused before anything is written.
     """
     cond = conditioner([conditioner.choose(1, 0, 0, conditioner.ways[-1])])
     with torch.no_grad():
-        repaired(
+        teacher(
             torch.zeros(1, *model.shape, device=device),
             torch.ones(1, device=device),
             cond.to(device),

@@ -21,12 +21,10 @@ class Measurement:
 
 
 K_MAX = Measurement("K_max, the paper's rule", "length/k_max", {"rule": "paper"})
-FILLED_6 = Measurement("places filled of 6 asked", "length/found", {"K": 6})
-FILLED_9 = Measurement("places filled of 9 asked", "length/found", {"K": 9})
+FILLED_6 = Measurement("places filled of 6", "length/found", {"K": 6})
+FILLED_9 = Measurement("places filled of 9", "length/found", {"K": 9})
 CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
-SQUARE = Measurement(
-    "pixels across that a pixel looks at", "locality/square", {"states": "trajectory"}
-)
+SQUARE = Measurement("how far a pixel looks", "locality/square", {"states": "trajectory"})
 LENGTH = (K_MAX, FILLED_6, FILLED_9)
 
 
@@ -124,9 +122,9 @@ EFFECTS = (
     *each("Table 2", "A random number of labels goes further than all but one",
           "random", "drop-one", LENGTH),
     *each("Table 2", "All but one label go further than a single one", "drop-one", "exp2", LENGTH),
-    *each("ours", "Local conditions at sampling time mend a model",
+    *each("ours", "Local conditions at sampling time make a model compose",
           Side("exp2", LOCAL), "exp2", LENGTH),
-    *each("ours", "Distilled, the mended model composes in one pass", STUDENT, "exp2", LENGTH),
+    *each("ours", "A student of exp2 with local conditions composes in one pass", STUDENT, "exp2", LENGTH),
     *each("ours", "A penalty on far influence makes a model compose",
           "exp2-penalty", "exp2", LENGTH),
     *each("ours", "The same with a list of locations", "exp3-penalty", "exp3", LENGTH),

@@ -46,11 +46,20 @@ def cell(value: Cell) -> str:
 def table(shown: Table) -> str:
     if not shown.lines:
         return "Nothing is measured."
-    columns = shown.shown()
+    columns = [i for i in shown.shown() if shown.head[i] != "command"]
     lines = [[plain(shown.head[i]) for i in columns], ["---"] * len(columns)]
     lines += [[cell(line[i]) for i in columns] for line in shown.lines]
     drawn = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{plain(shown.note)}\n\n{drawn}" if shown.note else drawn
+    return joined([plain(shown.note), drawn, commands(shown)]).rstrip()
+
+
+def commands(shown: Table) -> str:
+    """The column of commands, for which a page is too narrow, folded away below the table."""
+    if shown.head[-1] != "command":
+        return ""
+    cells = [line[-1].text for line in shown.lines if isinstance(line[-1], Html)]
+    words = [html.unescape(re.sub("</?code>", "", text)) for text in cells]
+    return folded("The commands of these lines", "```sh\n" + "\n".join(words) + "\n```")
 
 
 def folded(title: str, body: str) -> str:

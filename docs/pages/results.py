@@ -66,7 +66,7 @@ def written(section: Section, material: Material, figures: dict[str, Figure]) ->
     tables = dict(section.tables(material))
     if section.name == "compose":
         parts += [plain(text) for text in K_MAX_WORDS]
-        tables["Drawn where they were asked, by K"] = by_k(material)
+        tables["Places filled, by K"] = by_k(material)
     for title, some in tables.items():
         parts.append(f"### {title}" if title else "")
         long = len(some.lines) > LONG
@@ -74,14 +74,15 @@ def written(section: Section, material: Material, figures: dict[str, Figure]) ->
             folded(f"The numbers: {len(some.lines)} lines", table(some)) if long else table(some)
         )
     if section.name == "sure":
-        lines = not_so(material.rows, SIDES)
-        parts.append(f"### What did not come out ({len(lines)})")
-        parts.append("\n".join(f"- {plain(line)}" for line in lines))
+        parts.append("### What did not come out")
+        for title, lines in not_so(material.rows, SIDES).items():
+            parts.append(f"{title}:")
+            parts.append("\n".join(f"- {plain(line)}" for line in lines))
     return parts
 
 
 def by_k(material: Material) -> Table:
-    """Of so many objects asked, those drawn in place: a line a model, a column a K."""
+    """Places filled: a line a model, a column a K."""
     shown = {side: of_side(material.rows, side, "length/found") for side in known_sides(material)}
     Ks = sorted({row.K for rows in shown.values() for row in rows if row.K})
     lines: list[Sequence[Cell]] = []
@@ -96,8 +97,8 @@ def by_k(material: Material) -> Table:
 # Figure 1.
 
 FIGURE_1_WORDS = (
-    "What four models draw when asked for 1, 3, 6 and 9 objects: the first picture from its seed, "
-    "none chosen. A red cross marks a place where an object is missing."
+    "What four models draw when asked for K = 1, 3, 6 and 9 objects: the first picture of each, none "
+    "is chosen. A red cross marks a place without its object."
 )
 SIDE = 256  # pixels of a picture, about: a whole multiple of what the model drew
 INCH = 100  # pixels

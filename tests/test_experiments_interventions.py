@@ -1,4 +1,4 @@
-"""The experiments on repairs at tiny size, and what is computed in them against closed forms."""
+"""The experiments on interventions at tiny size, and what is computed in them against closed forms."""
 
 import math
 
@@ -12,9 +12,9 @@ from composcope.features import sdxl
 from composcope.locality import intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
 from composcope.report import sections
+from composcope.report.interventions import beyond
 from composcope.report.material import Material
-from composcope.report.repair import repaired
-from composcope.report.section_figures import repair_figures
+from composcope.report.section_figures import intervention_figures
 from composcope.results import Row, read_rows, row, where
 from composcope.runs import load
 from composcope.runs.config import configure
@@ -74,7 +74,7 @@ def test_where_a_curve_falls_to_a_half():
 def test_overlap(runs, tmp_path):
     out = tmp_path / "overlap.jsonl"
     names = tuple(str(runs / name) for name in ("exp1", "exp2l", "exp2-student"))
-    args = dict(repaired=(str(runs / "exp2"),), distances=(0.1, 0.3), num=2, steps=3, out=out)
+    args = dict(with_local=(str(runs / "exp2"),), distances=(0.1, 0.3), num=2, steps=3, out=out)
     rows = overlap.main(names, **args)
     both = where(rows, what="overlap/both")
     models = {("exp2", "local"), ("exp1", None), ("exp2l", None), ("exp2-student", None)}
@@ -241,7 +241,7 @@ def test_neighbourhoods(runs, tmp_path, monkeypatch):
 
 
 def test_the_report_shows_what_is_measured():
-    assert repaired([]) == [] and repair_figures([]) == []
+    assert beyond([]) == [] and intervention_figures([]) == []
     curve = [
         row("overlap/both", share, run="exp1", distance=d) for d, share in ((0.1, 0.2), (0.3, 1.0))
     ]
@@ -251,10 +251,10 @@ def test_the_report_shows_what_is_measured():
     losses = [3.0, 1.0, 2.0, 5.0]
     small = [r for i in range(4) for r in known(f"r{i}", i / 10, losses[i], 1 + i / 2)]
     rows = [*curve, row("overlap/fails", 0.17, run="exp1"), *colours, *small, *prediction(small)]
-    said = " ".join(repaired(rows))
+    said = " ".join(beyond(rows))
     assert "of 0.17 (exp1)" in said and "of 4 colours color draws" in said
-    assert "conditional locality is 1" in said
-    assert len(repair_figures(rows)) == 3
+    assert "1 [1, 1] for the early conditional locality" in said
+    assert len(intervention_figures(rows)) == 3
     forced = next(section for section in sections.SECTIONS if section.name == "forced")
     assert len(forced.figures(Material(rows=rows))) >= 3
     assert sections.section(forced, Material(rows=rows)).count("<figure") >= 3

@@ -1,4 +1,4 @@
-"""How repairs are shown, in figures and in words: where they end (overlap), what predicts
+"""How interventions are shown, in figures and in words: where they end (overlap), what predicts
 composition, neighbourhoods that models find themselves. Functions of rows.
 """
 
@@ -7,14 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from composcope.report.figures import WIDTH, over
+from composcope.report.drawing import legend
+from composcope.report.figures import WIDTH, met_panel, over
 from composcope.report.locality import edges
-from composcope.report.looks import label, look
-from composcope.report.marks import DISTILLED, EXP2, MENDED, listed, told, two
+from composcope.report.looks import Look, label, look
+from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, listed, name, told, two
 from composcope.report.material import conditional, k_max, of_nine, one
 from composcope.results import Row, grouped, where
 from composcope.study.effects import Side
-from composcope.study.prediction import LOCALITY, LOSS, points
+from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
+
+
+def look_of_row(row: Row) -> Look:
+    return look(row.run, row.intervention)
 
 
 def lines_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -28,14 +33,14 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
     """
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     panel = figure.add_subplot(
-        xlabel="distance of two places, image sides", ylabel="share of images with both"
+        xlabel="distance of two places, image sides", ylabel="share of images with both filled"
     )
     both = where(rows, what="overlap/both")
     for words, own in lines_of([row for row in both if row.run != "scenes"]).items():
-        over(panel, own, "distance", look(own[0].run, own[0].intervention), words)
+        over(panel, own, "distance", look_of_row(own[0]), words)
     known = {
-        "real scenes, detected": (where(both, run="scenes"), "--"),
-        "of an object, in its own neighbourhood": (where(rows, what="overlap/inside"), ":"),
+        "found in real scenes": (where(both, run="scenes"), "--"),
+        "share of an object near its place": (where(rows, what="overlap/inside"), ":"),
     }
     for words, (own, style) in known.items():
         ordered = sorted(own, key=lambda row: row.distance or 0)
@@ -47,7 +52,7 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
         panel.axvline(float(row.value or 0), color=look(row.run).color, ls=":", lw=1)
     panel.axhline(0.5, color="gray", lw=0.6)
     panel.set_ylim(-0.03, 1.03)
-    panel.legend(fontsize=8)
+    legend(panel)
     return figure
 
 
@@ -61,8 +66,9 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
         found = points(rows, known)
         for point in found:
             style = look(point.run)
-            panel.plot(point.early, point.final, style.marker, color=style.color, ms=5, alpha=0.8)
-        panel.set(xlabel=f"early {known}", ylabel="in the end drawn of 6 asked")
+            looks = {"color": style.color, "ms": 5, "alpha": 0.8, "label": point.run}
+            panel.plot(point.early, point.final, style.marker, **looks)
+        panel.set(xlabel=f"early {known}", ylabel="places filled of 6 in the end")
         whole = [
             row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma
         ]
@@ -84,6 +90,9 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
         )
         third.invert_xaxis()
     third.axhline(0, color="gray", lw=0.6)
+    names = first.get_legend_handles_labels()
+    if names[1]:
+        figure.legend(*names, loc="outside upper left", ncols=8, fontsize=8)
     return figure
 
 
@@ -91,18 +100,13 @@ def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
     """What is met of what is asked, as the model is and with neighbourhoods of its own: a panel for
     colours, one for phrases.
     """
-    kinds = {"length/found": "colours asked for", "text/found": "phrases asked for"}
-    shown = {what: words for what, words in kinds.items() if where(rows, what=what)}
-    figure = Figure(figsize=(WIDTH * max(len(shown), 1) * 0.8, 3.7), layout="constrained")
+    kinds = {"length/found": "colours", "text/found": "phrases"}
+    shown = {noun: own for what, noun in kinds.items() if (own := where(rows, what=what))}
+    figure = Figure(figsize=(0.8 * WIDTH * max(len(shown), 1), 3.7), layout="constrained")
     panels = figure.subplots(1, max(len(shown), 1), squeeze=False)[0]
-    for panel, (what, words) in zip(panels, shown.items(), strict=False):
-        own = where(rows, what=what)
-        most = max(row.K or 0 for row in own)
-        panel.plot([0, most], [0, most], "--", color="gray", lw=1)
-        for name, some in lines_of(own).items():
-            over(panel, some, "K", look(some[0].run, some[0].intervention), name)
-        panel.set(xlabel=f"K, {words}", ylabel="of them drawn")
-        panel.legend(fontsize=8)
+    for panel, (noun, own) in zip(panels, shown.items(), strict=False):
+        lines = [(look_of_row(some[0]), words, some) for words, some in lines_of(own).items()]
+        met_panel(panel, lines, noun)
     return figure
 
 
@@ -110,8 +114,8 @@ def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
 # In words.
 
 
-def repaired(rows: Sequence[Row]) -> list[str]:
-    """What was tried beyond: students, penalties, close places, what predicts, found places; only
+def beyond(rows: Sequence[Row]) -> list[str]:
+    """What was tried further: students, penalties, close places, what predicts, found places; only
     what is measured."""
     parts = [student(rows), penalised(rows), overlap(rows), predicted(rows), own_places(rows)]
     return [part for part in parts if part]
@@ -121,13 +125,13 @@ def student(rows: Sequence[Row]) -> str:
     reached = k_max(rows, DISTILLED)
     if reached is None:
         return ""
-    local = conditional(rows, DISTILLED)
-    before = conditional(rows, EXP2)
-    passes = one(rows, MENDED, "length/evaluations")
-    cost = f", which takes {two(passes.value)} passes at K = {passes.K}," if passes else ""
+    passes = one(rows, EXP2_LOCAL, "length/evaluations")
+    cost = f" in {two(passes.value)} passes at K = {passes.K}" if passes else ""
     return (
-        f"The distilled student reaches K_max {told(reached)} in one pass, its teacher{cost} "
-        f"{told(k_max(rows, MENDED))}. Its conditional locality is {told(local)}, that of exp2 {told(before)}."
+        f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. Its "
+        f"K_max is {told(reached)}, its teacher's {told(k_max(rows, EXP2_LOCAL))}. Its conditional "
+        f"locality is {told(conditional(rows, DISTILLED))}, that of exp2 "
+        f"{told(conditional(rows, EXP2))}."
     )
 
 
@@ -138,12 +142,12 @@ def penalised(rows: Sequence[Row]) -> str:
         if filled is None:
             continue
         parts.append(
-            f"{run} draws {told(filled)} of nine where {plain.run} draws "
+            f"{run} fills {told(filled)} of nine places where {plain.run} fills "
             f"{told(of_nine(rows, plain))}; its conditional locality is "
             f"{told(conditional(rows, Side(run)))}, that of {plain.run} "
             f"{told(conditional(rows, plain))}"
         )
-    return f"With far influence penalised in training, {'; '.join(parts)}." if parts else ""
+    return f"With a penalty on far influence in training, {'; '.join(parts)}." if parts else ""
 
 
 def overlap(rows: Sequence[Row]) -> str:
@@ -152,8 +156,8 @@ def overlap(rows: Sequence[Row]) -> str:
         return ""
     parts = [f"{two(row.value)} ({label(row.run, row.intervention)})" for row in fails]
     return (
-        "Of two places, both are drawn in at least half of the images down to a distance, in image "
-        f"sides, of {listed(parts)}."
+        "When two places come closer, both are filled in at least half of the images down to a "
+        f"distance, in image sides, of {listed(parts)}."
     )
 
 
@@ -162,12 +166,15 @@ def predicted(rows: Sequence[Row]) -> str:
     if not found:
         return ""
     errors = {row.concept: row for row in where(rows, what="predict/error")}
-    parts = [f"that of the early {known} is {told(row)}" for known, row in found.items()]
-    missed = [f"{told(row)} by {known}" for known, row in errors.items()]
+    parts = [f"{told(row)} for the early {known}" for known, row in found.items()]
+    missed = [
+        f"{told(row)} places from {'the mean of the others' if known == NOTHING else f'the early {known}'}"
+        for known, row in errors.items()
+    ]
+    error = f" The prediction for a run left out is off by {listed(missed)}." if missed else ""
     return (
-        f"Rank correlation with the places filled of six in the end: {listed(parts)}, over "
-        f"{max(row.n or 0 for row in found.values())} runs. A run held out is missed by "
-        f"{listed(missed)} places."
+        "How well does an early measurement predict the places filled of six in the end? The rank "
+        f"correlation over {max(row.n or 0 for row in found.values())} runs is {listed(parts)}.{error}"
     )
 
 
@@ -180,6 +187,6 @@ def own_places(rows: Sequence[Row]) -> str:
             continue
         most = max(row.K or 0 for row in own)
         shown = {row.intervention: row for row in own if most == row.K}
-        each = [f"{told(row)} {f'({way})' if way else 'as it is'}" for way, row in shown.items()]
+        each = [f"{told(row)} ({way or 'no intervention'})" for way, row in shown.items()]
         parts.append(f"of {most} {noun} {run} draws {listed(each)}")
     return f"With neighbourhoods that models find themselves: {'; '.join(parts)}." if parts else ""
