@@ -33,7 +33,10 @@ class Denoiser(Protocol):
 @runtime_checkable
 class Conditioner(Protocol):
     """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes
-    from `seed` alone."""
+    from `seed` alone.
+
+    Two methods more, if it has them, serve interventions: `split(cond)`, where cond is a sum of
+    parts, one a condition, gives these; `places(parts)` the (u, v) in [0, 1]^2 they speak of."""
 
     @property
     def features(self) -> int: ...
@@ -48,17 +51,6 @@ class Conditioner(Protocol):
         """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
         were."""
         ...
-
-
-@runtime_checkable
-class SplitConditioner(Conditioner, Protocol):
-    """A conditioner whose cond is a sum of parts, one a condition, so that any subset can be made
-    from cond itself.
-
-    One whose conditions have places has `places(parts)` too: the (u, v) in [0, 1]^2 that each part
-    speaks of."""
-
-    def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]: ...
 
 
 @runtime_checkable
