@@ -12,7 +12,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Conditioner, Denoiser, Sigmas, Wrapper, X
+from composcope.diffusion.denoiser import (
+    Cond,
+    Conditioner,
+    Denoiser,
+    Sigmas,
+    Wrapper,
+    X,
+    check_denoiser,
+)
 from composcope.errors import InputError
 from composcope.locality.alone import EachAlone
 from composcope.locality.neighbourhoods import (
@@ -54,10 +62,16 @@ class LocalConditions(Wrapper):
     def __init__(
         self,
         denoiser: Denoiser,
-        conditioner: Conditioner | None = None,
+        conditioner: Any = None,
         neighbourhoods: Neighbourhoods | None = None,
         rows: int = 256,
     ):
+        check_denoiser(denoiser, "LocalConditions")
+        if isinstance(conditioner, Neighbourhoods):
+            kind = type(conditioner).__name__
+            raise InputError(
+                f"LocalConditions: {kind} is no conditioner; name it: neighbourhoods={kind}()"
+            )
         super().__init__(denoiser)
         self.given = conditioner
         self.neighbourhoods = neighbourhoods or Nearest()
