@@ -266,3 +266,22 @@ def test_what_is_not_a_model_or_has_no_shape_is_one_sentence():
 
 def test_an_alpha_of_zero_at_the_end_is_a_large_sigma():
     assert Steps([0.9, 0.5, 0.0]).sigmas[-1] == pytest.approx(2**12, rel=1e-4)
+
+
+def test_nothing_asked_of_a_model_that_must_have_cond_is_its_class_of_none():
+    classes = Classes(3, null=3)
+
+    def model(x_t, t, cond):
+        return x_t * (1 + cond.argmax(1)[:, None, None, None])
+
+    class Net(torch.nn.Module):
+        def forward(self, x_t, t, cond):
+            return model(x_t, t, cond)
+
+    x = torch.randn(2, 3, 4, 4)
+    for own in (model, Net()):
+        denoiser = from_x0(own, conditioner=classes)
+        torch.testing.assert_close(denoiser(x, torch.ones(2)), 4 * x)
+        torch.testing.assert_close(denoiser(x, torch.ones(2), classes([(0,), (1,)]))[1], 2 * x[1])
+    optional = from_x0(lambda x_t, t, cond=None: x_t if cond is None else -x_t, conditioner=classes)
+    assert torch.equal(optional(x, torch.ones(2)), x)

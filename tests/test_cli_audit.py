@@ -143,7 +143,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_left_behind(folder, capsys
     for name, more, said in (
         ("nobody", (), "has no 'nobody'"),
         ("flat", (), "returns [3, 16, 16] for x of [3, 3, 16, 16]"),
-        ("denoiser", words, "a conditioner and no condition sets"),
+        ("denoiser", words, "a conditioner and nothing asked"),
         ("denoiser", ("--asked", str(folder / "asked.json")), "without a conditioner"),
         ("denoiser", (*words, "--asked", str(folder / "broken.json")), "Expected `array`"),
         (

@@ -199,7 +199,9 @@ def test_the_examples_of_your_model_run():
     for code in blocks("your_model.md", "python"):
         exec(compile(code, "your_model.md", "exec"), names)
     assert len(names["rows"]) > 0
-    assert names["report"].levels[0].influences.shape == (4, 1, 16, 16)
+    assert names["pictures"].shape == (4, 16, 16, 3)
+    assert names["report"].levels[0].influences.shape == (4, 2, 16, 16)
+    assert {row.intervention for row in names["report"].rows()} == {"own"}
 
 
 def commands() -> list[str]:

@@ -80,6 +80,26 @@ MISTAKES = {
     "load('https://example.org/exp1')": "https://example.org/exp1 is an address",
     "model(torch.zeros(2, *model.shape), 0.5, None)": "sigma is a tensor of 2 noise levels",
     "model(torch.zeros(2, *model.shape), torch.ones(1), None)": "sigma is a tensor of 2 noise levels",
+    "model(x, torch.ones(2), model.conditioner([[]]))": "cond has 1 rows for 2 images",
+    "sample(model, range(4), model.shape, model.conditioner([[]]))": "1 rows of cond for 4 seeds",
+    "composcope.audit('exp1', x)": "audit: str is not called as denoiser(x, sigma, cond); load it first",
+    "composcope.audit(two, x)": "two is not called as denoiser(x, sigma, cond); make it one",
+    "composcope.audit(mine, x, sigmas=1.0)": "sigmas are a list of noise levels",
+    "composcope.audit(mine, x, sigmas=[1.0], pixels=(3, 3))": "pixels are a list of (row, column)",
+    "composcope.audit(mine, x, [(1,)] * 2, Classes, [1.0])": "the conditioner Classes is a class",
+    "composcope.draw(mine, [()])": "draw: mine is no model that can be drawn with",
+    "composcope.draw(LocalConditions(mine, Classes(3, 3)), [(1,)])": "LocalConditions is no model",
+    "composcope.draw(classes, [3])": "such as [(condition, ...)] * 4; [3] is not one",
+    "composcope.draw(classes, [(3,)], seeds=3)": "seeds are a list",
+    "composcope.evaluate(mine)": "evaluate: mine is no model",
+    "composcope.evaluate(model, K=3)": "such as [3], not 3",
+    "LocalConditions(model, Strongest())": "name it: neighbourhoods=Strongest()",
+    "LocalConditions('exp2')": "load it first: load('exp2')",
+    "influence(classes, x, 1.0, classes.conditioner, 3)": "put 3 in brackets: (3,)",
+    "influence(mine, x, 1.0, None, (3,))": "the conditioner NoneType has no left_out",
+    "classes.conditioner([3])": "a condition set is a list of one class: (3,)",
+    "from_x0(mine, shape=8)": "shape is (channels, height, width), not 8",
+    "from_diffusers('some/model')": "DiffusionPipeline.from_pretrained('some/model')",
 }
 
 
@@ -88,7 +108,14 @@ def test_mistakes_are_one_sentence_as_users_see_them():
     setup = (
         "import torch, composcope\nfrom composcope import load\nfrom composcope.errors import InputError\n"
         "from composcope.diffusion.pixels import Pixels\nfrom composcope.runs import Model, configure\n"
+        "from composcope.adapters import Classes, from_diffusers, from_x0\n"
+        "from composcope.diffusion.sample import sample\n"
+        "from composcope.locality import LocalConditions, Strongest, influence\n"
         "model = Model(configure('exp1', 'smoke'), Pixels(torch.zeros(3, 1, 1), 1.0))\n"
+        "x = torch.zeros(2, 3, 16, 16)\n"
+        "mine = lambda x, sigma, cond: x\nmine.__name__ = 'mine'\n"
+        "def two(x, sigma): return x\n"
+        "classes = from_x0(mine, conditioner=Classes(9, null=9), shape=(3, 16, 16))\n"
     )
     code = setup + "".join(
         f"try:\n    {mistake}\nexcept InputError as error:\n    print(error)\n"

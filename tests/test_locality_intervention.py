@@ -6,7 +6,10 @@ from types import MappingProxyType
 import pytest
 import torch
 
+from composcope.adapters import Classes, Phrases, from_x0
+from composcope.diffusion.sample import draw
 from composcope.errors import InputError
+from composcope.features.words import Words as WordsOf
 from composcope.locality import (
     INTERVENTIONS,
     ComposedScores,
@@ -16,9 +19,12 @@ from composcope.locality import (
     Nearest,
     Strongest,
     Within,
+    audit,
+    influence,
     intervene,
 )
 from composcope.scenes import LocationGrid
+from composcope.scenes.condition import ColorCounts, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -233,6 +239,149 @@ def test_conditions_without_places_have_the_neighbourhoods_in_which_they_act():
     assert torch.equal(x0[1, 0, 5], (columns == 1) * 2.0)
     with pytest.raises(InputError, match="have no places to be near to"):
         LocalConditions(stripes, Words())(X, SIGMA, cond)
+
+
+CLASSES = Classes(3, null=3, names={"cat": 0, "dog": 1, "owl": 2})
+
+
+def painted(label):
+    """Class k paints the columns k, k + 3, ... with k + 1; class 3, which is none, nothing."""
+    columns = torch.arange(16) % 3
+    return (columns == label[:, None]) * (label[:, None] + 1.0)
+
+
+def of_classes(x, sigma, cond):
+    assert cond.shape[1] == 4
+    return torch.zeros_like(x) + painted(cond.argmax(1))[:, None, None]
+
+
+def encoded(prompts):
+    """A text encoder that is no sum: two animals are as far from either as can be."""
+    animals = [[k + 1.0 for k, name in enumerate(CLASSES.names) if name in p] for p in prompts]
+    return torch.tensor([[99.0 if len(a) > 1 else sum(a), 1.0] for a in animals])
+
+
+def of_text(x, sigma, cond):
+    """Asked for one phrase, its columns; asked for nothing, nothing; asked for several, noise."""
+    label = (cond[:, 0] - 1) % 4
+    spoiled = -7.0 * (cond[:, 0] == 99)[:, None, None, None]
+    return torch.zeros_like(x) + painted(label)[:, None, None] + spoiled
+
+
+CONDITIONERS_WITHOUT_PARTS = {
+    "classes": (of_classes, CLASSES, (0, 2)),
+    "class names": (of_classes, CLASSES, ("cat", "owl")),
+    "phrases": (of_text, Phrases(encoded), ("a cat", "an owl")),
+}
+
+
+@pytest.mark.parametrize("case", CONDITIONERS_WITHOUT_PARTS)
+def test_conditions_whose_cond_is_no_sum_are_kept_apart(case):
+    denoiser, conditioner, asked = CONDITIONERS_WITHOUT_PARTS[case]
+    local = LocalConditions(from_x0(denoiser, conditioner=conditioner), None, Strongest())
+    cond = local.conditioner([asked, asked[1:]])
+    assert cond.shape == (2, local.conditioner.features)
+    x0 = local(X, SIGMA, cond)
+    columns = torch.arange(16) % 3
+    both = (columns == 0) * 1.0 + (columns == 2) * 3.0
+    assert torch.equal(x0[0, 0], both.expand(16, 16))
+    assert torch.equal(x0[1, 0], ((columns == 2) * 3.0).expand(16, 16))
+    assert torch.equal(local(X, SIGMA, local.conditioner([(), ()])), torch.zeros_like(X))
+
+    # Equation 10 of the repaired model, by hand: each condition acts on its own columns.
+    acts = influence(local, X, 1.0, local.conditioner, asked)
+    assert torch.equal(acts[0, 5], (columns == 0) * 1.0)
+    assert torch.equal(acts[1, 5], (columns == 2) * 3.0)
+    report = audit(local, X, [asked, asked[:1]], sigmas=[1.0])
+    assert report.overlap[0].value == 0
+    assert {row.intervention for row in report.rows()} == {"own"}
+    assert "have no places: the share of influence near a place is left out" in report.table()
+
+
+def test_scores_of_classes_are_composed_although_a_set_of_two_cannot_be_asked_for():
+    cond = ComposedScores(of_classes, CLASSES).conditioner([(0, 2)])
+    x0 = ComposedScores(of_classes, CLASSES)(X[:1], SIGMA[:1], cond)
+    assert torch.equal(
+        x0, of_classes(X[:1], 1, CLASSES([(0,)])) + of_classes(X[:1], 1, CLASSES([(2,)]))
+    )
+    with pytest.raises(InputError, match="takes one class, not"):
+        CLASSES([(0, 2)])
+
+
+def test_conditions_kept_apart_have_the_places_that_their_conditioner_says():
+    @dataclass(frozen=True)
+    class Slots:
+        """Cells again, of which several cannot be asked for at once, and without `split`."""
+
+        features: int = 64
+
+        def __call__(self, condition_sets, seed=0):
+            assert all(len(some) < 2 for some in condition_sets)
+            return Cells()(condition_sets)
+
+        def left_out(self, condition_set, seed=0):
+            return Cells().left_out(condition_set)
+
+        def places(self, parts):
+            return Cells().places(parts)
+
+    asked = ((3.5 / 8, 3.5 / 8), (5.5 / 8, 3.5 / 8))
+    local = LocalConditions(code, Slots())
+    x0 = local(X, SIGMA, local.conditioner([asked, ()]))
+    assert torch.equal(x0, LocalConditions(code, Cells())(X, SIGMA, asked_of_both()))
+    several = LocalConditions(code, Slots(), Within())
+    with pytest.raises(InputError, match="several conditions at once"):
+        several(X, SIGMA, several.conditioner([asked, ()]))
+
+
+def test_words_of_one_prompt_and_of_a_vocabulary_are_repaired_too():
+    columns = torch.arange(16) % 3
+    both = (columns == 0) * 1.0 + (columns == 2) * 3.0
+    prompt = WordsOf("a cat with an owl", encoded)
+    local = LocalConditions(of_text, prompt, Strongest())
+    assert local.conditioner.noun == "word"
+    x0 = local(X, SIGMA, local.conditioner([prompt.all, ()]))
+    assert torch.equal(x0[0, 0, 5], both) and (x0[1] == 0).all()
+
+    def of_words(x, sigma, cond):
+        """The cond of words counts them, and that of nothing is zero."""
+        return of_classes(x, sigma, torch.cat([cond, 1 - cond.amax(1, keepdim=True)], 1))
+
+    words = Vocabulary(("cat", "dog", "owl"))
+    cond = words([("cat", "owl"), ("owl",)])
+    assert torch.equal(LocalConditions(of_words, words, Strongest())(X, SIGMA, cond)[0, 0, 5], both)
+
+
+def test_a_model_of_one_class_draws_two_when_repaired():
+    def pure(x, sigma, cond):
+        return of_classes(x, sigma, cond) / 3
+
+    model = from_x0(pure, conditioner=CLASSES, shape=(3, 16, 16))
+    (image,) = draw(LocalConditions(model, neighbourhoods=Strongest()), [("cat", "owl")], steps=4)
+    (cat, owl) = draw(model, [("cat",), ("owl",)], steps=4)
+    columns = torch.arange(16) % 3
+    assert (image[:, columns == 0] == cat[:, columns == 0]).all()
+    assert (image[:, columns == 2] == owl[:, columns == 2]).all()
+
+
+def test_what_cannot_be_kept_apart_is_one_sentence():
+    local = LocalConditions(of_classes, CLASSES, Strongest())
+    no_null = LocalConditions(of_classes, Classes(3))
+    colors = ColorCounts()
+    red = colors([["red"]] * 2)
+    for wrong, words in (
+        (lambda: local(X, SIGMA, CLASSES([(0,), (2,)])), "take wrapped.conditioner"),
+        (lambda: local.conditioner([(0,) * 13]), "at most 12 conditions"),
+        (lambda: local.conditioner(["cat"]), "not 'cat'"),
+        (lambda: local.conditioner([("cow",)]), "there is no class 'cow'"),
+        (lambda: no_null.conditioner([(0,)]), "cannot be left out"),
+        (lambda: LocalConditions(lambda x, s, c: x, colors)(X, SIGMA, red), "have no places"),
+    ):
+        with pytest.raises(InputError, match=words):
+            wrong()
+    near = LocalConditions(of_classes, CLASSES)
+    with pytest.raises(InputError, match="have no places"):
+        near(X, SIGMA, near.conditioner([(0,), ()]))
 
 
 def test_each_name_is_an_intervention_whose_rows_know_it():

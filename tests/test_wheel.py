@@ -1,11 +1,13 @@
 """The package as users install it: a wheel in an environment that has the dependencies alone."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,7 @@ def wheel(tmp_path_factory) -> Path:
     tree = tmp_path_factory.mktemp("tree")
     hidden = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
     shutil.copytree(ROOT / "composcope", tree / "composcope", ignore=hidden)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     build = "from setuptools.build_meta import build_wheel; print(build_wheel('dist'))"
     name = run(sys.executable, "-c", build, cwd=tree).splitlines()[-1]
@@ -52,6 +54,21 @@ def test_the_wheel_has_what_is_needed(wheel):
     assert wanted - names == set()
     assert "composcope/py.typed" in wanted
     assert any(name.startswith("composcope/experiments/") for name in names)
+
+
+def test_the_readme_of_the_package_links_to_nothing_that_lies_beside_it_alone(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = message_from_bytes(archive.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    page = metadata.get_payload(decode=True).decode("utf-8")
+    links = r"!?\[[^\]]*\]\((?!https?://)[^)]*\)"
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(re.findall(links, readme)) > 5 and not re.findall(links, page)
+    assert "docs/tour.ipynb" in page and "The explorer: three models" not in page
+    # Its code, tables and headings are README's, to the letter.
+    kept = [line for line in readme.splitlines() if line and "](" not in line]
+    assert [line for line in kept if line not in page.splitlines()] == []
 
 
 def test_load_draw_and_count_from_an_empty_environment(wheel, tmp_path):

@@ -51,6 +51,8 @@ class Classes:
         return number
 
     def of_set(self, condition_set: ConditionSet) -> int:
+        if isinstance(condition_set, str) or not isinstance(condition_set, Sequence):
+            raise InputError(f"a condition set is a list of one class: ({condition_set!r},)")
         if len(condition_set) > 1:
             raise InputError(f"a class-conditional model takes one class, not {condition_set!r}")
         if condition_set:

@@ -97,6 +97,10 @@ def parts_of(source: Any, scheduler: Any) -> tuple[Any, Any, Any]:
         if net is None:
             raise InputError(f"{type(source).__name__} has neither a unet nor a transformer")
         return source, uncompiled(net), scheduler or source.scheduler
+    if isinstance(source, str):
+        raise InputError(
+            f"from_diffusers takes what is loaded: DiffusionPipeline.from_pretrained({source!r})"
+        )
     if not isinstance(scheduler, SchedulerMixin):
         raise InputError(
             "from_diffusers takes a pipeline, or a network and its scheduler; the scheduler says "
@@ -146,10 +150,9 @@ def convention_of(scheduler: Any, real: bool) -> Convention:
             f"{kind} with the prediction {predicts!r} is not known; known are schedulers with "
             f"alphas_cumprod that predict {', '.join(PREDICTIONS)}, EDM's, and flow matching"
         )
-    convention = PREDICTIONS[predicts](Steps(scheduler.alphas_cumprod, real))
     if config.get("timestep_type") == "continuous" and predicts == "v_prediction":
-        return lambda sigma: convention(sigma)._replace(t=sigma.log() / 4)
-    return convention
+        return prediction.edm(1.0, -1)  # trained at all noise levels: there is no last step
+    return PREDICTIONS[predicts](Steps(scheduler.alphas_cumprod, real))
 
 
 def predicted(out: Any, x_t: X) -> X:

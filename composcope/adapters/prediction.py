@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Sigmas, X
+from composcope.diffusion.denoiser import Cond, Sigmas, X, takes
 from composcope.diffusion.pixels import Pixels, stretched
 from composcope.errors import InputError
 
@@ -47,6 +47,9 @@ Convention = Callable[[Sigmas], Coefficients]
 class Adapted:
     """A Denoiser around a model of another convention; with a `shape` and a conditioner, a Drawer.
 
+    None as cond asks for nothing: the model is called as model(x_t, t), or, where it cannot be,
+    with the cond that the conditioner makes of no condition.
+
     It is differentiable wherever the model is. `model` is what was given and is used as it is: put
     it into eval mode if it has dropout."""
 
@@ -62,6 +65,8 @@ class Adapted:
         if not callable(model):
             kind = type(model).__name__
             raise InputError(f"a model is called as model(x_t, t); {kind} cannot be")
+        if shape is not None and (isinstance(shape, int) or len(shape) != 3):
+            raise InputError(f"shape is (channels, height, width), not {shape!r}")
         self.model = model
         self.convention = convention
         self.conditioner = conditioner
@@ -73,6 +78,8 @@ class Adapted:
         at = levels(x, sigma)
         a, b, c, t = self.convention(at)
         x_t = per_image(a, x) * x
+        if cond is None and self.conditioner is not None and not takes(self.model, 2):
+            cond = self.conditioner([()]).to(x).expand(len(x), -1)
         F = self.model(x_t, t) if cond is None else self.model(x_t, t, cond)
         return per_image(b, x) * x + per_image(c, x) * like(F, x)
 

@@ -55,6 +55,8 @@ def main(args: Args) -> None:
     picture = args.out.with_suffix(".png")
     write_png(picture, found.plot())
     then = "wrap it in composcope.LocalConditions and audit it again"
+    if found.places is None:
+        then = "audit composcope.LocalConditions(denoiser, neighbourhoods=Strongest())"
     if not found.conditions:
         then = "--conditioner FILE.py:NAME --asked FILE tell where its conditions act"
     tell_rows(rows, args.out, args.json, f"figure: {picture}", then, found.table())

@@ -3,6 +3,7 @@
 denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) / sigma^2
 (EDM, equation 3)"""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -11,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
+
+from composcope.errors import InputError
 
 # The shapes of the contract, denoiser(x, sigma, cond) -> x0.
 X = Float[Tensor, "batch channel height width"]
@@ -33,7 +36,10 @@ class Denoiser(Protocol):
 @runtime_checkable
 class Conditioner(Protocol):
     """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes
-    from `seed` alone."""
+    from `seed` alone.
+
+    Two methods more, if it has them, serve interventions: `split(cond)`, where cond is a sum of
+    parts, one a condition, gives these; `places(parts)` the (u, v) in [0, 1]^2 they speak of."""
 
     @property
     def features(self) -> int: ...
@@ -48,17 +54,6 @@ class Conditioner(Protocol):
         """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
         were."""
         ...
-
-
-@runtime_checkable
-class SplitConditioner(Conditioner, Protocol):
-    """A conditioner whose cond is a sum of parts, one a condition, so that any subset can be made
-    from cond itself.
-
-    One whose conditions have places has `places(parts)` too: the (u, v) in [0, 1]^2 that each part
-    speaks of."""
-
-    def split(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "conditions features"]: ...
 
 
 @runtime_checkable
@@ -86,6 +81,32 @@ class Drawer(Protocol):
     def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
         """x as pictures."""
         ...
+
+
+def takes(called: Any, count: int) -> bool:
+    """Whether something can be called with so many arguments."""
+    if not callable(called):
+        return False
+    try:
+        signature = inspect.signature(getattr(called, "forward", called))
+    except (TypeError, ValueError):  # of what is not written in Python nothing is known
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def check_denoiser(denoiser: Any, where: str) -> None:
+    """An InputError for what cannot be called as denoiser(x, sigma, cond)."""
+    if takes(denoiser, 3):
+        return
+    kind = getattr(denoiser, "__name__", type(denoiser).__name__)
+    advice = "make it one: composcope.adapters.from_x0(model), from_eps, ..."
+    if isinstance(denoiser, str):
+        advice = f"load it first: load({denoiser!r})"
+    raise InputError(f"{where}: {kind} is not called as denoiser(x, sigma, cond); {advice}")
 
 
 class Wrapper:

@@ -27,7 +27,7 @@ FLOOR = 1e-3
 class Penalty:
     weight: float
     radius: float  # in image sides
-    conditioner: Any  # a SplitConditioner whose conditions have places
+    conditioner: Any  # with `split`, and conditions that have places
 
     def draw(
         self, cond: Tensor, size: Sequence[int], sources: Sequence[torch.Generator]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -187,8 +187,11 @@ def draw(
     """Pictures of condition sets, one from each seed; seeds are 0, 1, 2, ... where none are given.
 
     model: a loaded run, or a wrapper around one, such as LocalConditions(load("exp2"))."""
+    check_drawer(model, "draw")
     check_asked(model, condition_sets)
     seeds = range(len(condition_sets)) if seeds is None else seeds
+    if isinstance(seeds, int) or not isinstance(steps, int):
+        raise InputError("draw: seeds are a list, one for each image, and steps a whole number")
     if len(seeds) != len(condition_sets):
         given = f"{len(condition_sets)} condition sets and {len(seeds)} seeds"
         raise InputError(f"draw: {given}; each set needs one")
@@ -204,6 +207,20 @@ def draw(
     return model.decode(sample(model, seeds, model.shape, cond, noise_levels(steps), *how))
 
 
+def check_drawer(model: Any, where: str) -> None:
+    """An InputError for a denoiser of which it is not known how large its images are."""
+    try:
+        known = model.conditioner, model.shape, model.decode
+    except AttributeError:
+        kind = getattr(model, "__name__", type(model).__name__)
+        raise InputError(
+            f"{where}: {kind} is no model that can be drawn with; take load(...) or one of "
+            "composcope.adapters, such as from_x0(denoiser, shape=(3, 32, 32))"
+        ) from None
+    if len(known[1]) != 3:
+        raise InputError(f"{where}: shape is (channels, height, width), not {known[1]}")
+
+
 def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:
     """An InputError for what is no list of condition sets, or asked of a model that takes none."""
     conditioner = model.conditioner
@@ -214,9 +231,10 @@ def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:
     single = bool(getattr(conditioner, "has_places", False))
     sets = not isinstance(condition_sets, str) and all(is_set(s, single) for s in condition_sets)
     if not sets:
+        like = "[[(0.65, 0.65), (0.35, 0.35)]] * 4" if single else "[(condition, ...)] * 4"
         raise InputError(
             "draw takes a list of condition sets, one for each image, such as "
-            f"[[(0.65, 0.65), (0.35, 0.35)]] * 4; {repr(condition_sets)[:60]} is not one"
+            f"{like}; {repr(condition_sets)[:60]} is not one"
         )
 
 

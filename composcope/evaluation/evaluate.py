@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
-from composcope.diffusion.sample import draw
+from composcope.diffusion.sample import check_drawer, draw
 from composcope.errors import InputError
 from composcope.evaluation.answers import (
     APART,
@@ -58,6 +58,7 @@ def evaluate(
     way        of choosing them: one of the conditioner's `ways`, the first if not given
     tolerance  how far an object may be from its place along each axis, in sides of the image
     keep       a folder for images, what was asked and found; what is there is not drawn again"""
+    check_drawer(model, "evaluate")
     conditioner = model.conditioner
     if conditioner is None:
         raise InputError("evaluate: this model has no conditioner, so nothing can be asked of it")
@@ -70,6 +71,8 @@ def evaluate(
     if num < 1 or steps < 2 or not tolerance > 0:
         needed = "at least 1 image for each K, 2 steps and a tolerance above 0"
         raise InputError(f"evaluate: {needed} are needed")
+    if isinstance(K, int):
+        raise InputError(f"evaluate: K is a list of numbers of conditions, such as [{K}], not {K}")
     Ks = sorted({k for k in K if k <= conditioner.most})
     if not Ks or Ks[0] < 0:
         raise InputError(f"evaluate: K is some of 0 to {conditioner.most} for {conditioner.noun}s")

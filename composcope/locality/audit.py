@@ -19,7 +19,15 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Denoiser, Wrapper, X
+from composcope.diffusion.denoiser import (
+    Cond,
+    Conditioner,
+    ConditionSet,
+    Denoiser,
+    Wrapper,
+    X,
+    check_denoiser,
+)
 from composcope.diffusion.pixels import stretched
 from composcope.diffusion.sample import denoised, noise, noise_levels
 from composcope.errors import InputError
@@ -28,6 +36,7 @@ from composcope.locality.contract import (
     check_conditions,
     check_images,
     check_levels,
+    check_pixels,
     cond_of,
     condition_names,
     places_of,
@@ -203,7 +212,8 @@ def table_of(rows: Sequence[Row]) -> str:
     for one in reversed(rows):
         by[one.what, one.sigma] = one
     sigmas = list(dict.fromkeys(one.sigma for one in rows if one.sigma is not None))
-    columns = [what for what in TABLE if any((what, sigma) in by for sigma in sigmas)]
+    known = {key for key, one in by.items() if one.value is not None}
+    columns = [what for what in TABLE if any((what, sigma) in known for sigma in sigmas)]
     lines = ["   sigma  " + "".join(f"{TABLE[what]:>24}" for what in columns)]
     for sigma in sigmas:
         cells = [table_cell(by.get((what, sigma))) for what in columns]
@@ -222,7 +232,9 @@ def sentences(overlap: Row | None, whole: Row | None) -> Iterator[str]:
     if overlap is None:
         yield "nothing was asked: only pixels were measured"
         return
-    if overlap.value is not None:
+    if overlap.value is None:
+        yield "no image has two conditions that act: there is no overlap"
+    else:
         yield f"overlap of conditions {overlap.estimate}, chance {overlap.chance:.2f}"
     if whole is None:
         yield "these conditions have no places: the share of influence near a place is left out"
@@ -251,6 +263,7 @@ def audit(
         conditioner takes.
     conditioner: that of the denoiser itself, if it has one and none is given.
     states: "noised" images, or the model's own "trajectory" from noise."""
+    check_denoiser(denoiser, "audit")
     check_images(images)
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
     check_levels(chosen, states)
@@ -258,7 +271,7 @@ def audit(
     places = places_of(asked, conditioner)
     if pixels is None:
         pixels = [(images.shape[2] // 2, images.shape[3] // 2)]
-    spots = tuple((int(row), int(column)) for row, column in pixels)
+    spots = check_pixels(pixels)
     cond = cond_of(conditioner, asked, images, seed)
     at = states_at(denoiser, images, chosen, cond, states, seed)
     decode = decoder_of(denoiser)

@@ -1,6 +1,7 @@
 """What is asked of a denoiser that somebody else made, and what can be wrong with it, each in one
 sentence."""
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,11 +84,18 @@ def check_images(images: Any) -> None:
         raise InputError("audit: the images hold numbers that are not finite")
 
 
+def check_pixels(pixels: Any) -> tuple[tuple[int, int], ...]:
+    try:
+        return tuple((int(row), int(column)) for row, column in pixels)
+    except (TypeError, ValueError):
+        raise InputError(f"pixels are a list of (row, column), not {pixels!r}") from None
+
+
 def check_levels(sigmas: Tensor, states: str) -> None:
     if states not in STATES:
         raise InputError(f"audit: states is one of {', '.join(STATES)}, not {states!r}")
-    if not len(sigmas) or not bool((sigmas > 0).all()):
-        raise InputError("audit: sigmas are above 0, and there is at least one")
+    if sigmas.ndim != 1 or not len(sigmas) or not bool((sigmas > 0).all()):
+        raise InputError("audit: sigmas are a list of noise levels above 0, at least one")
     if states == "trajectory" and not bool((sigmas.diff() < 0).all()):
         raise InputError(
             "a trajectory passes through falling noise levels; give the sigmas in that order"
@@ -101,22 +109,33 @@ def check_conditions(
     if condition_sets is None:
         if conditioner is not None:
             raise InputError(
-                "audit: a conditioner and no condition sets; give one an image, as condition_sets="
+                "audit: a conditioner and nothing asked; give a condition set for each image: "
+                "condition_sets=, on a command line --asked"
             )
         return None, [()] * count
     if len(condition_sets) != count:
         raise InputError(f"audit: {len(condition_sets)} condition sets for {count} images")
     for asked in condition_sets:
-        if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
-            raise InputError(
-                f"audit: a condition set is a sequence of conditions; put {asked!r} in brackets"
-            )
+        check_set(asked)
     found = getattr(denoiser, "conditioner", None) if conditioner is None else conditioner
     if found is None:
         raise InputError(
             "audit: condition sets without a conditioner that makes cond of them; give conditioner="
         )
+    check_conditioner(found)
+    return found, condition_sets
+
+
+def check_set(asked: Any) -> None:
+    if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
+        raise InputError(
+            f"a condition set is a sequence of conditions; put {asked!r} in brackets: ({asked!r},)"
+        )
+
+
+def check_conditioner(found: Any) -> None:
+    if inspect.isclass(found):
+        raise InputError(f"the conditioner {found.__name__} is a class; make one of it")
     for name in ("left_out", "features"):
         if not hasattr(found, name):
-            raise InputError(f"audit: the conditioner {type(found).__name__} has no {name}")
-    return found, condition_sets
+            raise InputError(f"the conditioner {type(found).__name__} has no {name}")

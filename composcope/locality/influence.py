@@ -16,6 +16,7 @@ from torch import Tensor
 from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Denoiser, X
 from composcope.diffusion.sample import noise, walk
 from composcope.errors import InputError
+from composcope.locality.contract import check_conditioner, check_set
 from composcope.locality.jacobian import Sigma, levels
 
 
@@ -28,6 +29,8 @@ def influence(
     seed: int = 0,
 ) -> Float[Tensor, "condition height width"]:
     """Equation 10 for every condition, averaged over the batch; image i is asked with seed + i."""
+    check_conditioner(conditioner)
+    check_set(condition_set)
     sets = [condition_set] * len(x)
     return torch.stack(influences(denoiser, x, sigma, conditioner, sets, seed)).mean(0)
 

@@ -12,13 +12,23 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, SplitConditioner, Wrapper, X
+from composcope.diffusion.denoiser import (
+    Cond,
+    Conditioner,
+    Denoiser,
+    Sigmas,
+    Wrapper,
+    X,
+    check_denoiser,
+)
 from composcope.errors import InputError
+from composcope.locality.alone import EachAlone
 from composcope.locality.neighbourhoods import (
     INTERVENTIONS,
     Asked,
     Nearest,
     Neighbourhoods,
+    Subsets,
     SummedScores,
 )
 
@@ -45,33 +55,37 @@ class LocalConditions(Wrapper):
     """A denoiser whose every pixel sees only its neighbourhood's conditions; at sampling time, with
     no training.
 
+    conditioner: any, if not the denoiser's own. Where cond is no sum of parts (`split`), what is
+        called takes the cond of its own `conditioner`, which keeps each condition apart.
     rows: how many passes go through the denoiser at a time."""
 
     def __init__(
         self,
         denoiser: Denoiser,
-        conditioner: SplitConditioner | None = None,
+        conditioner: Any = None,
         neighbourhoods: Neighbourhoods | None = None,
         rows: int = 256,
     ):
+        check_denoiser(denoiser, "LocalConditions")
+        if isinstance(conditioner, Neighbourhoods):
+            kind = type(conditioner).__name__
+            raise InputError(
+                f"LocalConditions: {kind} is no conditioner; name it: neighbourhoods={kind}()"
+            )
         super().__init__(denoiser)
         self.given = conditioner
         self.neighbourhoods = neighbourhoods or Nearest()
         self.rows = rows
 
     @property
-    def conditioner(self) -> SplitConditioner:
-        """The one it was given, or the denoiser's own."""
+    def conditioner(self) -> Any:
+        """The one it was given, or the denoiser's own; with its conditions kept apart."""
         found = self.given or super().conditioner
         if found is None:
             raise InputError(
                 "LocalConditions: the denoiser has no conditioner of its own; give conditioner="
             )
-        if not hasattr(found, "split"):
-            raise InputError(
-                f"LocalConditions: {type(found).__name__} cannot split cond into its conditions"
-            )
-        return found
+        return found if hasattr(found, "split") else EachAlone(found)
 
     @property
     def changes(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -81,12 +95,13 @@ class LocalConditions(Wrapper):
         if cond is None:
             return self.denoiser(x, sigma, cond)
         size = (x.shape[2], x.shape[3])
+        conditioner = self.conditioner
+        rows = [each_alone(conditioner, c) for c in cond]
         asked = [
-            Asked(self.conditioner.split(c), self.conditioner, float(s), size)
-            for c, s in zip(cond, sigma, strict=True)
+            Asked(r[1:], conditioner, float(s), size) for r, s in zip(rows, sigma, strict=True)
         ]
         subsets = [self.neighbourhoods.subsets(a) for a in asked]
-        conds = [s.to(cond.dtype) @ a.parts.to(cond) for s, a in zip(subsets, asked, strict=True)]
+        conds = [together(conditioner, r, s) for r, s in zip(rows, subsets, strict=True)]
         image = torch.repeat_interleave(torch.tensor([len(s) for s in subsets], device=x.device))
         x0 = in_turns(self.denoiser, x, sigma, image, torch.cat(conds), self.rows)
         own = x0.split([len(s) for s in subsets])
@@ -99,9 +114,7 @@ class LocalConditions(Wrapper):
 class ComposedScores(LocalConditions):
     """Explicit composition of the single-condition scores of one model: the baseline."""
 
-    def __init__(
-        self, denoiser: Denoiser, conditioner: SplitConditioner | None = None, rows: int = 256
-    ):
+    def __init__(self, denoiser: Denoiser, conditioner: Conditioner | None = None, rows: int = 256):
         super().__init__(denoiser, conditioner, SummedScores(), rows)
 
 
@@ -162,6 +175,28 @@ class LocalPixels(Wrapper):
         )
         away = torch.maximum((places[0][:, None] - centre[i]).abs(), (places[1] - centre[j]).abs())
         return (own[0][:, None] == i) & (own[1] == j), away < 0.5 / count + self.radius
+
+
+def each_alone(
+    conditioner: Any, cond: Float[Tensor, " features"]
+) -> Float[Tensor, "choices inner"]:
+    """The cond of nothing, then of each condition alone."""
+    if isinstance(conditioner, EachAlone):
+        return conditioner.rows(cond)
+    return torch.cat([torch.zeros_like(cond)[None], conditioner.split(cond).to(cond)])
+
+
+def together(
+    conditioner: Any, rows: Float[Tensor, "choices inner"], subsets: Subsets
+) -> Float[Tensor, "subset inner"]:
+    """The cond of each subset: a row, or the sum of several where cond is one."""
+    count = subsets.sum(1, keepdim=True)
+    if isinstance(conditioner, EachAlone) and bool((count > 1).any()):
+        raise InputError(
+            "these neighbourhoods ask for several conditions at once, whose cond is no sum of "
+            "parts (split); take Nearest() or Strongest()"
+        )
+    return torch.cat([1 - count, subsets], 1).to(rows) @ rows
 
 
 def in_turns(

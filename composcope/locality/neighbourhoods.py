@@ -26,13 +26,14 @@ class Asked:
     """What one image is asked: the conditions, their noise level, and the size of the image."""
 
     parts: Float[Tensor, "condition features"]
-    conditioner: Any  # a SplitConditioner; one without places serves neighbourhoods that need none
+    conditioner: Any  # one without places serves neighbourhoods that need none
     sigma: float
     size: tuple[int, int]
 
     def offsets(self) -> Float[Tensor, "2 condition height width"]:
         """How far each pixel's centre is from each condition's place, down and across."""
-        if not hasattr(self.conditioner, "places"):
+        says = hasattr(self.conditioner, "places")
+        if not says or not getattr(self.conditioner, "has_places", True):
             raise InputError(
                 "these conditions have no places to be near to; take neighbourhoods=Strongest()"
             )

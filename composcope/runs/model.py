@@ -80,6 +80,8 @@ class Model(nn.Module):
             raise InputError(
                 f"sigma is a tensor of {len(x)} noise levels, one an image, not {repr(sigma)[:60]}"
             )
+        if cond is not None and len(cond) != len(x):
+            raise InputError(f"cond has {len(cond)} rows for {len(x)} images; give one an image")
         return self.denoiser(x, sigma, cond)
 
     @property
