@@ -503,7 +503,7 @@ def test_a_run_of_ones_own_is_loaded_by_its_folder(tmp_path):
 
 def test_a_model_of_words_is_not_asked_for_conditions():
     models = {"text_control": read("text_control").described}
-    with pytest.raises(InputError, match="^conditions: text_control is asked in a sentence"):
+    with pytest.raises(InputError, match=r"^conditions: text_control is asked in a sentence"):
         check(Picture("text_control", conditions=("red",)), models)
 
 
