@@ -50,6 +50,7 @@ def server(tmp_path_factory):
     (broken / "model.safetensors").write_bytes(b"not weights")
     with served(folder, ["exp1", "exp2", "color", str(broken)]) as running:
         yield running
+    assert "goes on from" not in running.said  # ended by a signal: nothing is left to go on with
 
 
 @pytest.fixture

@@ -325,6 +325,18 @@ def test_watch_every_step_arrives_and_a_change_cancels(once):
     assert progress.get_attribute("aria-valuenow") == "4" and not progress.is_visible()
 
 
+def test_watch_before_looking(once):
+    """A pixel that is clicked while a picture comes out of the noise is looked at afterwards."""
+    page = once
+    page.goto(f"{page.address}/#steps=24&columns=exp1&places=")
+    page.wait_for_selector(".picture img[src]")
+    page.locator(".picture").click()
+    assert page.locator("body").get_attribute("data-state") == "drawing"
+    assert page.get_by_label("Noise level").is_disabled()
+    page.wait_for_selector(LOOKED)
+    assert page.locator(".picture").get_attribute("data-over") == "gradient"
+
+
 def test_watch_it_played_from_noise_to_the_picture(once):
     page = opened(once, "#steps=5&columns=exp1&pixel=0.5,0.5")
     page.wait_for_selector(LOOKED)
@@ -409,7 +421,6 @@ def test_look_at_what_a_pixel_looks_at(page):
     page.get_by_label("Switch condition 1 off").first.click()
     page.mouse.move(0, 0)
     page.wait_for_selector(".picture[data-over=difference]")
-    page.wait_for_timeout(50)  # the two pictures are decoded
     difference = heat_of(page, 0)
     assert (difference[..., :3] != 128).any() and (difference[..., 3] == 255).all()
     before = square_of_text(page)
@@ -432,7 +443,7 @@ def test_look_with_the_keyboard_alone(once):
         page.keyboard.press("Enter")
         assert off.get_attribute("aria-pressed") == pressed
         assert off.evaluate("button => button === document.activeElement")
-        assert page.locator(".picture").first.get_attribute("data-over") == over
+        page.wait_for_selector(f".picture[data-over={over}]")
 
 
 def square_of_text(page):
@@ -480,6 +491,15 @@ def test_take_away_a_link_that_shows_the_same_pictures(page):
         assert np.array_equal(drawn_by(page, column), drawn_by(other, column))
         assert np.array_equal(heat_of(page, column), heat_of(other, column))
     other.close()
+
+
+def test_take_away_says_so_where_the_browser_does_not_let_it(once):
+    """A page from another machine without encryption has no clipboard."""
+    page = opened(once, "#steps=2&columns=exp1&places=")
+    page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.get_by_role("button", name="Copy link").click()
+    page.wait_for_selector("#message.wrong")
+    assert "copy by hand" in page.inner_text("#message")
 
 
 def saved(page, name):
@@ -555,6 +575,10 @@ def test_take_away_lines_of_python_that_draw_the_same(once):
     page.get_by_role("button", name="Python").click()
     code = page.locator("#code-text").inner_text()
     page.get_by_role("button", name="Copy", exact=True).click()
+    page.wait_for_function(
+        "() => document.getElementById('message').textContent.includes('copied')"
+    )
+    assert page.evaluate("() => navigator.clipboard.readText()").strip() == code.strip()
     made = {}
     exec(code, made)
     for column, image in enumerate(made["pictures"]):

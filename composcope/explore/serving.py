@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import uvicorn
 
-from composcope.errors import InputError
+from composcope.errors import InputError, Stopped
 from composcope.explore.guard import LOOPBACK
 from composcope.explore.server import Server
 from composcope.explore.settings import Settings
@@ -14,7 +14,7 @@ from composcope.explore.worker import Stage
 
 
 def serve(settings: Settings, open_page: bool = False) -> None:
-    """Serve until Ctrl-C; an InputError where it would be open to others, or has no models."""
+    """Serve until a signal; an InputError where it would be open to others, or has no models."""
     if settings.host not in LOOPBACK and not settings.token:
         raise InputError(
             f"--host {settings.host}: others could ask; give --token, a word they must know"
@@ -47,7 +47,7 @@ def serve(settings: Settings, open_page: bool = False) -> None:
     )
     try:
         web.run(sockets=[sock])
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         print("The explorer has ended.")
         return
     if not server.stage.models:

@@ -2,6 +2,7 @@
 
 import { el, short } from "./dom.js";
 import { gif } from "./gif.js";
+import { bitmap } from "./heat.js";
 import { conditions, picture, spoken } from "./state.js";
 
 const SIDE = 256, GAP = 16, TITLE = 30, FOOT = 46;
@@ -10,13 +11,6 @@ export function save(blob, name) {
   const address = URL.createObjectURL(blob);
   el("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
-async function bitmap(png) {
-  const image = new Image();
-  image.src = `data:image/png;base64,${png}`;
-  await image.decode();
-  return image;
 }
 
 const zoom = (image) => Math.max(1, Math.floor(SIDE / image.naturalWidth));

@@ -1,7 +1,7 @@
 // One column: a model with an intervention, its picture as it comes out of the noise, and what is to be said of it.
 
 import { clamp, el, short, svg } from "./dom.js";
-import { clear, difference, paint } from "./heat.js";
+import { clear, difference, paint, put } from "./heat.js";
 import { conditions, picture } from "./state.js";
 import { plain, strip } from "./strip.js";
 
@@ -232,6 +232,7 @@ export class Column {
   }
 
   point(number) {
+    if (number === this.hot) return;
     this.hot = number;
     this.mark();
     this.overlay();
@@ -252,21 +253,31 @@ export class Column {
 
   overlay() {
     const looked = this.seen;
+    const off = looked?.influences[this.off];
+    const pointed = this.hot === this.off ? null : looked?.influences[this.hot];
+    const turn = (this.turn = {});
+    const say = (what) => { this.picture.dataset.over = what; };
     if (!looked) {
       clear(this.heat);
-      this.picture.dataset.over = "";
-      return;
+      say("");
+    } else if (pointed) {
+      paint(this.heat, pointed.map);
+      say("influence");
+    } else if (off) {
+      difference(looked.image, off.without).then((data) => {
+        if (turn !== this.turn) return; // something else is shown by now
+        put(this.heat, data);
+        say("difference");
+      });
+    } else {
+      paint(this.heat, looked.gradient);
+      say("gradient");
     }
-    const off = looked.influences[this.off];
-    const pointed = this.hot === this.off ? null : looked.influences[this.hot];
-    this.picture.dataset.over = pointed ? "influence" : off ? "difference" : "gradient";
-    if (pointed) paint(this.heat, pointed.map);
-    else if (off) difference(this.heat, looked.image, off.without);
-    else paint(this.heat, looked.gradient);
   }
 
   see(looked) {
     this.looked = looked;
+    this.hot = null; // the bars are made anew
     this.mark();
     this.overlay();
     this.tell();

@@ -94,7 +94,7 @@ function renderLevel() {
   const slider = $("level");
   slider.max = state.steps;
   slider.value = step;
-  slider.disabled = !shown;
+  slider.disabled = $("play").disabled = !columns.some((column) => column.complete);
   const sigma = shown?.frames[step]?.sigma;
   const words = sigma === undefined ? "" : `σ = ${short(sigma)}`;
   $("sigma").textContent = words;
@@ -156,6 +156,8 @@ function doing(what, words) {
   message(words);
 }
 
+const busy = () => ["changed", "drawing"].includes(document.body.dataset.state);
+
 // ------------------------------------------------------------------------------------------
 // Draw: all columns whose picture is not there yet, in one request, so that those of one model share their batches.
 
@@ -197,6 +199,7 @@ function failed(error) {
 async function look() {
   clearTimeout(lookWaiting);
   looking?.abort();
+  if (busy()) return; // looked at when all are drawn
   if (!state.pixel) {
     columns.forEach((column) => column.see(null));
     doing("drawn", INVITATION);
@@ -223,7 +226,7 @@ async function look() {
 function level(step) {
   change({ level: step >= state.steps ? null : step }, false);
   clearTimeout(lookWaiting);
-  if (!state.pixel) return;
+  if (!state.pixel || busy()) return;
   looking?.abort();
   doing("looking", "Looking …");
   lookWaiting = setTimeout(look, PAUSE);
@@ -288,14 +291,22 @@ function bindAway() {
     message(`${name} is saved.`);
   });
   const copy = async (text, words) => {
-    await navigator.clipboard.writeText(text).then(() => message(words), () => message("The browser does not let the page copy; select and copy by hand.", true));
+    try {
+      await navigator.clipboard.writeText(text); // not there where the connection is not safe
+      message(words);
+    } catch {
+      message("The browser does not let the page copy; select and copy by hand.", true);
+    }
   };
   $("take-link").addEventListener("click", () => copy(location.href, "The link is copied."));
   $("take-python").addEventListener("click", () => {
     $("code-text").textContent = python(state, models);
     $("code").showModal();
   });
-  $("code-copy").addEventListener("click", () => copy($("code-text").textContent, "The lines are copied."));
+  $("code-copy").addEventListener("click", async () => {
+    await copy($("code-text").textContent, "The lines are copied.");
+    $("code").close(); // what is said stands behind it
+  });
   take("take-png", "composcope.png", "Making the sheet …", () => sheet(columns));
   take("take-gif", "composcope.gif", "Making the film …", () => film(columns));
   take("take-json", "composcope.json", "Gathering the numbers …", () => numbers(state, columns));
