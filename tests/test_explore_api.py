@@ -19,6 +19,7 @@ import pytest
 import torch
 from explorer_served import WAIT, served
 from PIL import Image
+from starlette.requests import Request
 
 import composcope.cli.explore as command
 from composcope import draw, load
@@ -29,6 +30,7 @@ from composcope.explore import assets
 from composcope.explore.guard import Guard
 from composcope.explore.models import read
 from composcope.explore.requests import Look, Picture, Sample, check, parse
+from composcope.explore.server import limited
 from composcope.explore.settings import Settings
 from composcope.explore.worker import Failed, Mail, Workshop, work
 from composcope.locality import influence, intervene, pixel_gradient
@@ -397,6 +399,19 @@ def test_a_client_that_goes_away_cancels_its_own(client):
     assert lines_of(client, model="exp1", steps=2)[-1]["asked"] == 0
 
 
+def test_a_client_that_goes_away_amid_its_request_is_no_fault():
+    messages = [
+        {"type": "http.request", "body": b'{"model":', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive():
+        return messages.pop(0)
+
+    request = Request({"type": "http", "headers": []}, receive)
+    assert asyncio.run(limited(request)) == b""
+
+
 class Lines:
     """A stage whose pictures are numbers, and that is interrupted at one of them."""
 
@@ -506,6 +521,15 @@ def test_a_model_of_words_is_not_asked_for_conditions():
     models = {"text_control": read("text_control").described}
     with pytest.raises(InputError, match=r"^conditions: text_control is asked in a sentence"):
         check(Picture("text_control", conditions=("red",)), models)
+
+
+def test_a_sentence_that_is_too_long_is_refused_by_its_name():
+    model = read("text_control")
+    with pytest.raises(InputError, match=r"^sentence: more than 12 words"):
+        model.asked(Picture("text_control", sentence="red " * 13))
+    conditioner, words = model.asked(Picture("text_control", sentence="cylindrically " * 12))
+    with pytest.raises(InputError, match=r"^sentence: the prompt .* more than the encoders read"):
+        conditioner([words])
 
 
 def test_what_the_page_shows_of_scenes_is_what_the_renderer_makes():

@@ -1,5 +1,6 @@
 """The models that can be asked: what each of them is, in words and numbers, and what it is asked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -83,10 +84,16 @@ class Pipeline:
         return read_json(self.folder / "unet" / "config.json", dict[str, Any])["sample_size"]
 
     def asked(self, picture: Picture) -> tuple[Any, tuple]:
-        said = Words(picture.sentence, self.drawer.encode)
+        said = Words(picture.sentence, self.encode)
         if len(said.all) > MOST_CONDITIONS:
             raise InputError(f"sentence: more than {MOST_CONDITIONS} words that carry meaning")
         return said, said.all
+
+    def encode(self, prompts: Sequence[str]) -> Tensor:
+        try:
+            return self.drawer.encode(prompts)
+        except InputError as error:  # more than its encoders read
+            raise InputError(f"sentence: {error}") from None
 
     def levels(self, steps: int) -> Tensor:
         return self.drawer.levels(steps)

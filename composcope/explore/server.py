@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -73,16 +73,15 @@ class Server:
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
         lost = {404: not_found, 405: not_allowed}
-        return Guard(
-            Starlette(routes=routes, lifespan=self.lifespan, exception_handlers=lost), self.settings
-        )
+        inner = Starlette(routes=routes, lifespan=self.lifespan, exception_handlers=lost)
+        return Guard(inner, self.settings)
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
     async def report(self, request: Request) -> Response:
         if not self.settings.report.is_file():
-            return refused(404, "report: there is none yet; `composcope demo` makes it")
+            return refused(404, "report: there is none yet; `composcope report` makes it")
         return FileResponse(
             self.settings.report,
             media_type="text/html",
@@ -204,12 +203,15 @@ def pictures_of(asked: Picture) -> Iterable[tuple[str, Picture]]:
 
 
 async def limited(request: Request) -> bytes | None:
-    """The body, or None if it is too long."""
+    """The body, or None if it is too long; nothing of a client that goes away amid it."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST:
-            return None
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST:
+                return None
+    except ClientDisconnect:
+        return b""
     return body
 
 
