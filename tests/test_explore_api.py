@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import re
 import shlex
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 import torch
 from explorer_served import WAIT, served
 from PIL import Image
+from starlette.requests import Request
 
 import composcope.cli.explore as command
 from composcope import draw, load
@@ -25,11 +27,15 @@ from composcope.diffusion.sample import noise, noise_levels, walk
 from composcope.errors import InputError
 from composcope.evaluation import detect
 from composcope.explore import assets
-from composcope.explore.requests import Look, Picture, Sample, parse
-from composcope.explore.server import Guard, Settings
+from composcope.explore.guard import Guard
+from composcope.explore.models import read
+from composcope.explore.requests import Look, Picture, Sample, check, parse
+from composcope.explore.server import limited
+from composcope.explore.settings import Settings
 from composcope.explore.worker import Failed, Mail, Workshop, work
 from composcope.locality import influence, intervene, pixel_gradient
 from composcope.locality.profile import centred_square
+from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
 
 PLACES = [list(place) for place in PAPER_LOCATIONS[:4]]
@@ -46,6 +52,7 @@ def server(tmp_path_factory):
     (broken / "model.safetensors").write_bytes(b"not weights")
     with served(folder, ["exp1", "exp2", "color", str(broken)]) as running:
         yield running
+    assert "goes on from" not in running.said  # ended by a signal: nothing is left to go on with
 
 
 @pytest.fixture
@@ -81,7 +88,7 @@ def test_models_are_described_and_a_broken_one_is_left_out(client, server):
     assert (exp1["asks"], exp1["most"]) == ("places", 12)
     assert exp1["grid"] == config.architecture.grid_size
     assert exp1["size"] == [config.architecture.resolution] * 2
-    assert (exp1["trained"], exp1["labels"], exp1["paper"]) == (3, "all", 7)
+    assert (exp1["run"], exp1["trained"], exp1["paper"]) == ("exp1", 3, 7)
     assert "red" in models["color"]["names"] and models["color"]["asks"] == "names"
     assert len(said["left_out"]) == 1 and "broken is left out" in said["left_out"][0]
     assert "broken is left out" in server.said
@@ -304,7 +311,8 @@ def test_foreign_names_and_sites_are_refused(client):
     port = client.base_url.port
     for host in ("evil.example", f"evil.example:{port}", "127.0.0.1:1", "127.0.0.1@evil.example"):
         assert client.get("/", headers={"Host": host}).status_code == 403, host
-    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{port + 1}"):
+    others = ("http://evil.example", f"http://127.0.0.1:{port + 1}")
+    for origin in (*others, "null", "http://[", f"127.0.0.1:{port}"):
         answer = client.post("/api/sample", json={"model": "exp1"}, headers={"Origin": origin})
         assert answer.status_code == 403, origin
     own = client.get("/api/models", headers={"Origin": f"http://127.0.0.1:{port}"})
@@ -338,7 +346,7 @@ def test_away_from_loopback_the_token_is_needed():
             assert (await one.get("/", headers=bearer)).text == "in"
             named = await one.get("/", headers={**bearer, "Host": "evil.example:8765"})
             assert named.status_code == 403
-            first = await one.get("/?token=secret")
+            first = await one.get("//evil.example/?token=secret")
             assert first.status_code == 303 and first.headers["location"] == "/"
             assert "HttpOnly" in first.headers["set-cookie"]
             assert (await one.get("/")).text == "in"  # by the cookie
@@ -389,6 +397,19 @@ def test_a_client_that_goes_away_cancels_its_own(client):
         with client.stream("POST", "/api/sample", json={**slow, "beside": beside}) as response:
             assert json.loads(next(response.iter_lines()))["step"] == 0
     assert lines_of(client, model="exp1", steps=2)[-1]["asked"] == 0
+
+
+def test_a_client_that_goes_away_amid_its_request_is_no_fault():
+    messages = [
+        {"type": "http.request", "body": b'{"model":', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive():
+        return messages.pop(0)
+
+    request = Request({"type": "http", "headers": []}, receive)
+    assert asyncio.run(limited(request)) == b""
 
 
 class Lines:
@@ -470,6 +491,45 @@ def test_a_request_says_which_field_is_wrong():
     with pytest.raises(InputError, match=r"^beside\[1\]\.seed: expected"):
         parse(b'{"model":"a","beside":[{"model":"b"},{"model":"b","seed":-1}]}', Sample)
     assert parse(b'{"model":"a","conditions":[[0,1],"red"]}', Picture).conditions == ((0, 1), "red")
+
+
+@pytest.mark.parametrize(
+    "name, grid, paper, words",
+    [
+        ("exp2", 16, 2, "Trained on 1 to 3 objects, only one of them labelled."),
+        ("exp2l", 16, 9, "; the network sees patches."),
+        ("exp2l-wide", 8, None, "; the network sees patches as wide as the image."),
+        ("exp3", None, 3, "every one of them labelled in a list of slots."),
+        ("exp2-student", 16, None, "Distilled from exp2 with local conditions; it saw no images."),
+        ("text_control", None, None, "trained on captions that say what stands where."),
+    ],
+)
+def test_a_model_is_described_as_what_it_is(name, grid, paper, words):
+    """No grid where conditions have none, and no value of the paper for what it does not have."""
+    said = read(name).described
+    assert (said.run, said.grid, said.paper) == (name, grid, paper)
+    assert said.training.endswith(words)
+
+
+def test_a_run_of_ones_own_is_loaded_by_its_folder(tmp_path):
+    shutil.copytree(SHIPPED / "exp1", tmp_path / "mine")
+    said = read(str(tmp_path / "mine")).described
+    assert said.name == "mine" and load(said.run).fingerprint == said.weights
+
+
+def test_a_model_of_words_is_not_asked_for_conditions():
+    models = {"text_control": read("text_control").described}
+    with pytest.raises(InputError, match=r"^conditions: text_control is asked in a sentence"):
+        check(Picture("text_control", conditions=("red",)), models)
+
+
+def test_a_sentence_that_is_too_long_is_refused_by_its_name():
+    model = read("text_control")
+    with pytest.raises(InputError, match=r"^sentence: more than 12 words"):
+        model.asked(Picture("text_control", sentence="red " * 13))
+    conditioner, words = model.asked(Picture("text_control", sentence="cylindrically " * 12))
+    with pytest.raises(InputError, match=r"^sentence: the prompt .* more than the encoders read"):
+        conditioner([words])
 
 
 def test_what_the_page_shows_of_scenes_is_what_the_renderer_makes():

@@ -10,15 +10,18 @@ import json
 import re
 import shutil
 from contextlib import contextmanager
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import numpy as np
 import pytest
 from explorer_served import WAIT, served
 from PIL import Image
 
+from composcope.diffusion.sample import noise_levels
 from composcope.evaluation import detect
+from composcope.features.words import without, words
 from composcope.report.sections import SECTIONS
+from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
 
 BROWSER = next(
@@ -38,7 +41,8 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "report").mkdir()
     (folder / "report" / "index.html").write_text("<h2 id=compose>Does it compose?</h2>")
-    with served(folder, ["exp1", "exp2", "color", "text_control"]) as running:
+    shutil.copytree(SHIPPED / "exp1", folder / "mine")
+    with served(folder, ["exp1", "exp2", "color", "text_control", str(folder / "mine")]) as running:
         yield running
     assert "Traceback" not in running.said
 
@@ -80,6 +84,7 @@ def page_at(browser, server, width, scheme):
     one.on("console", lambda message: said.append(message.text))
     one.on("pageerror", lambda error: said.append(str(error)))
     one.address = server.address
+    one.said = said
     yield one
     assert not said
     wide = one.evaluate("() => document.documentElement.scrollWidth")
@@ -152,7 +157,11 @@ def test_ask_by_clicks_drags_and_buttons(page):
     np.testing.assert_allclose(places_of(page), [(0.3, 0.6), (0.5, 0.4)], atol=0.01)
     page.mouse.click(*at(page, "#ground", 0.3, 0.6))  # on a place: removes it
     np.testing.assert_allclose(places_of(page), [(0.5, 0.4)], atol=0.01)
-    page.get_by_label("The paper’s first").fill("12")
+    paper = page.get_by_role("group", name="The paper’s first places")
+    assert paper.get_by_role("button").all_inner_texts() == [str(K) for K in range(13)]
+    assert paper.locator("[aria-pressed=true]").count() == 0  # a place of one's own
+    paper.get_by_role("button", name="12").click()
+    assert paper.locator("[aria-pressed=true]").inner_text() == "12"
     assert places_of(page) == list(PAPER_LOCATIONS)
 
     def refused() -> bool:
@@ -209,6 +218,39 @@ def test_ask_for_colours_and_in_words(once):
     page.locator(".picture").click()
     page.wait_for_selector(LOOKED)
     assert page.locator(".bars .name").all_inner_texts() == ["cube", "left"]
+
+
+@pytest.mark.parametrize("off", [(), (0,), (1, 3)])
+def test_ask_in_words_that_are_those_of_the_library(once, off):
+    sentence = 'The dog\'s RED cube, it is "on" top of 3 blue-green others!'
+    page = opened(once, f"#steps=2&columns=text_control&sentence={quote(sentence)}")
+    assert page.locator("#words .chip").all_inner_texts() == [str(word) for word in words(sentence)]
+    for number in off:
+        page.locator("#words .chip").nth(number).click()
+    page.wait_for_selector(DRAWN)
+    said = json.loads(saved(page, "json"))["columns"][0]["sentence"]
+    assert said == without(sentence, [words(sentence)[number] for number in off])
+
+
+def test_ask_in_one_kind_leaves_the_other_alone(once):
+    """Places and colours side by side: the second place has nothing to do with the second colour."""
+    page = opened(once, "#steps=2&columns=exp1;color&places=0.6,0.6;0.3,0.3&names=red,blue")
+    page.locator("#clear").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.id") == "clear"
+    page.get_by_role("button", name="2", exact=True).click()
+    page.wait_for_selector(DRAWN)
+    page.locator(".picture").first.click()
+    page.wait_for_selector(LOOKED)
+    second = page.locator(".card").nth(1)
+    second.locator(".bars .name").first.hover()
+    second.locator("[data-over=influence]").wait_for()
+    assert page.locator(".card").first.locator("[data-over=gradient]").count() == 1
+    page.get_by_label("Switch condition 1 off").nth(1).click()
+    page.mouse.move(0, 0)
+    second.locator("[data-over=difference]").wait_for()
+    assert page.locator(".card").first.locator("[data-over=gradient]").count() == 1
+    assert state_of(page)["without"] == "names0"
 
 
 # ---------------------------------------------------------------------------------------------
@@ -283,6 +325,58 @@ def test_watch_every_step_arrives_and_a_change_cancels(once):
     assert progress.get_attribute("aria-valuenow") == "4" and not progress.is_visible()
 
 
+def test_watch_before_looking(once):
+    """A pixel that is clicked while a picture comes out of the noise is looked at afterwards."""
+    page = once
+    page.goto(f"{page.address}/#steps=24&columns=exp1&places=")
+    page.wait_for_selector(".picture img[src]")
+    page.locator(".picture").click()
+    assert page.locator("body").get_attribute("data-state") == "drawing"
+    assert page.get_by_label("Noise level").is_disabled()
+    page.wait_for_selector(LOOKED)
+    assert page.locator(".picture").get_attribute("data-over") == "gradient"
+
+
+def test_watch_it_played_from_noise_to_the_picture(once):
+    page = opened(once, "#steps=5&columns=exp1&pixel=0.5,0.5")
+    page.wait_for_selector(LOOKED)
+    page.evaluate("""() => {
+      const sigma = document.getElementById("sigma");
+      window.played = [];
+      new MutationObserver(() => played.push(sigma.textContent)).observe(sigma, { childList: true });
+    }""")
+    page.get_by_role("button", name="Play the denoising").click()
+    page.wait_for_function("() => played.at(-1) === 'σ = 0'")
+    shown = [float(text.removeprefix("σ = ")) for text in page.evaluate("() => played")]
+    np.testing.assert_allclose(np.unique(shown)[::-1], noise_levels(5), rtol=0.05)
+    page.wait_for_selector(LOOKED)  # at the noise level where it ended
+    assert page.locator(".picture").get_attribute("data-over") == "gradient"
+
+
+def test_watch_what_happens_when_the_server_is_gone(once):
+    page = opened(once)
+    page.route("**/api/sample", lambda route: route.abort())
+    page.get_by_role("button", name="Other noise").click()
+    page.wait_for_selector("body[data-state=failed]")
+    assert page.inner_text("#message").startswith("The server does not answer.")
+    page.unroute("**/api/sample")
+    page.get_by_role("button", name="Other noise").click()
+    page.wait_for_selector(DRAWN)
+    assert all("ERR_FAILED" in text for text in page.said)
+    page.said.clear()
+
+
+def test_a_field_that_is_left_empty_stays_as_it_was(once):
+    page = opened(once)
+    for name, value in (("Steps", "4"), ("Seed", "0")):
+        page.get_by_label(name).fill("")
+        page.get_by_label(name).press("Tab")
+        assert page.get_by_label(name).input_value() == value
+    page.get_by_label("Steps").fill("1000")
+    page.get_by_label("Steps").press("Tab")
+    assert state_of(page)["steps"] == "64"
+
+
 # ---------------------------------------------------------------------------------------------
 # 4. Look.
 
@@ -327,7 +421,6 @@ def test_look_at_what_a_pixel_looks_at(page):
     page.get_by_label("Switch condition 1 off").first.click()
     page.mouse.move(0, 0)
     page.wait_for_selector(".picture[data-over=difference]")
-    page.wait_for_timeout(50)  # the two pictures are decoded
     difference = heat_of(page, 0)
     assert (difference[..., :3] != 128).any() and (difference[..., 3] == 255).all()
     before = square_of_text(page)
@@ -336,6 +429,21 @@ def test_look_at_what_a_pixel_looks_at(page):
     assert square_of_text(page) != before
     page.get_by_role("button", name="Done").first.click()
     assert page.locator(".look:visible").count() == 0 and "pixel" not in state_of(page)
+
+
+def test_look_with_the_keyboard_alone(once):
+    """A condition that is switched off shows its difference at once, and the button keeps the
+    focus."""
+    page = opened(once, QUICK + "&places=0.65,0.65;0.35,0.35&pixel=0.5,0.5")
+    page.wait_for_selector(LOOKED)
+    off = page.get_by_label("Switch condition 1 off").first
+    off.focus()
+    page.wait_for_selector(".picture[data-over=influence]")
+    for pressed, over in (("true", "difference"), ("false", "influence")):
+        page.keyboard.press("Enter")
+        assert off.get_attribute("aria-pressed") == pressed
+        assert off.evaluate("button => button === document.activeElement")
+        page.wait_for_selector(f".picture[data-over={over}]")
 
 
 def square_of_text(page):
@@ -350,7 +458,7 @@ def test_understand_by_the_strip_the_words_and_the_report(page):
     opened(page, QUICK + "&places=" + ";".join(f"{u},{v}" for u, v in PAPER_LOCATIONS[:6]))
     card = page.locator(".card").first
     strip = card.locator(".strip")
-    assert strip.locator(".curve").count() == 1 and "paper: 7" in strip.text_content()
+    assert strip.locator(".curve").count() == 1 and "the paper’s K_max: 7" in strip.text_content()
     assert "K = 6" in strip.text_content() and strip.locator(".here").count() == 1
     words = card.locator(".words").inner_text()
     assert words.startswith("Trained on 1 to 3 objects, every one of them labelled. 6 is more than")
@@ -358,7 +466,7 @@ def test_understand_by_the_strip_the_words_and_the_report(page):
         card.get_by_role("link", name="Read more in the report").click()
     report = opening.value
     assert report.url.endswith("/report#compose")
-    assert "compose" in {section.name for section in SECTIONS}
+    assert {"compose", "forced", "elsewhere"} <= {section.name for section in SECTIONS}
     assert report.locator("#compose").inner_text() == "Does it compose?"
 
 
@@ -385,6 +493,15 @@ def test_take_away_a_link_that_shows_the_same_pictures(page):
     other.close()
 
 
+def test_take_away_says_so_where_the_browser_does_not_let_it(once):
+    """A page from another machine without encryption has no clipboard."""
+    page = opened(once, "#steps=2&columns=exp1&places=")
+    page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.get_by_role("button", name="Copy link").click()
+    page.wait_for_selector("#message.wrong")
+    assert "copy by hand" in page.inner_text("#message")
+
+
 def saved(page, name):
     with page.expect_download() as started:
         page.locator(f"#take-{name}").click()
@@ -404,12 +521,15 @@ def test_take_away_pictures_and_numbers(page):
     film = Image.open(io.BytesIO(saved(page, "gif")))
     assert film.format == "GIF" and film.n_frames == 5
     film.seek(4)
-    frame = np.array(film.convert("RGB"))[
-        16 : 16 + zoom * side : zoom, 16 : 16 + zoom * side : zoom
-    ]
-    assert (
-        np.abs(frame.astype(int) - drawn_by(page, 0)).mean() < 10
-    )  # 256 colours for all frames, noise among them
+    frame = np.array(film.convert("RGB"))
+    wanted = np.full_like(frame, 255)
+    for column in range(2):
+        left = 16 + column * (256 + 16)
+        wanted[16 : 16 + zoom * side, left : left + zoom * side] = enlarged(
+            drawn_by(page, column), zoom
+        )
+    twin = Image.fromarray(wanted).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    assert away(frame, wanted) <= away(np.array(twin.convert("RGB")), wanted)
     numbers = json.loads(saved(page, "json"))
     assert numbers["address"] == address_of(page)
     assert [one["model"] for one in numbers["columns"]] == ["exp1", "exp2"]
@@ -417,12 +537,48 @@ def test_take_away_pictures_and_numbers(page):
     assert [one["verdict"] for one in numbers["columns"]] == words
 
 
+def enlarged(image, zoom):
+    return image.repeat(zoom, 0).repeat(zoom, 1)
+
+
+def away(image, wanted):
+    return np.abs(image.astype(int) - wanted).mean()
+
+
+def test_take_away_what_a_pixel_looks_at(once):
+    """The sheet has the picture of the chosen noise level, and what lies over it."""
+    page = opened(once, "#steps=4&columns=exp1&places=0.65,0.65&level=1&pixel=0.6,0.6")
+    page.wait_for_selector(LOOKED)
+    heat = heat_of(page, 0)
+    share = heat[..., 3:] / 255
+    wanted = share * heat[..., :3] + (1 - share) * drawn_by(page, 0)
+    zoom = 256 // len(wanted)
+    shown = np.array(Image.open(io.BytesIO(saved(page, "png"))).convert("RGB"))
+    shown = shown[46 : 46 + 256 : zoom, 16 : 16 + 256 : zoom]
+    assert np.mean(np.abs(shown - wanted).max(-1) <= 3) > 0.9  # but for the marks
+    assert np.mean(np.abs(shown - drawn_by(page, 0).astype(int)).max(-1) <= 3) < 0.9
+
+
+def test_take_away_nothing_that_was_before_a_change(once):
+    page = opened(once)
+    page.evaluate("""() => {
+      document.getElementById("clear").click();
+      document.getElementById("take-png").click();
+    }""")
+    assert page.inner_text("#message") == "The pictures are not there yet."
+    page.wait_for_selector(DRAWN)
+
+
 def test_take_away_lines_of_python_that_draw_the_same(once):
-    state = "#steps=3&seed=4&columns=exp1;exp2,local,0.25;color;text_control&names=red,blue"
+    state = "#steps=3&seed=4&columns=mine;exp2,local,0.25;color;text_control&names=red,blue"
     page = opened(once, state)
     page.get_by_role("button", name="Python").click()
     code = page.locator("#code-text").inner_text()
     page.get_by_role("button", name="Copy", exact=True).click()
+    page.wait_for_function(
+        "() => document.getElementById('message').textContent.includes('copied')"
+    )
+    assert page.evaluate("() => navigator.clipboard.readText()").strip() == code.strip()
     made = {}
     exec(code, made)
     for column, image in enumerate(made["pictures"]):

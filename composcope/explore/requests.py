@@ -58,23 +58,24 @@ class Look(Picture, frozen=True, forbid_unknown_fields=True):
     steps: Steps = 12
 
 
-class Described(Struct, frozen=True):
+class Described(Struct, frozen=True, kw_only=True):
     """What the page and the checks need to know of a model."""
 
     name: str
-    noun: str  # one condition: "location", "colour", "word"
-    asks: str  # "places", "names", "words" or "nothing"
-    like: str  # conditions as one would type them
-    names: tuple[str, ...]
-    most: int
-    grid: int | None  # cells along each side
-    view: str | None  # of the scene
+    run: str  # what `load` takes: the name of a shipped model, or the folder that was given
+    training: str  # a sentence
     size: tuple[int, int]  # of x: rows and columns that can be looked at
-    interventions: tuple[str, ...]
-    trained: int | None
-    labels: str | None
-    weights: str | None
-    paper: int | None  # the paper's K_max
+    noun: str = "nothing"  # one condition: "location", "colour", "word"
+    asks: str = "nothing"  # "places", "names" or "words"
+    like: str = ""  # conditions as one would type them
+    names: tuple[str, ...] = ()
+    most: int = 0  # conditions
+    grid: int | None = None  # cells along each side
+    view: str | None = None  # of the scene
+    interventions: tuple[str, ...] = ("none",)
+    trained: int | None = None  # the most objects of a training image
+    weights: str | None = None
+    paper: int | None = None  # the paper's K_max
 
 
 T = TypeVar("T", bound=Picture)
@@ -107,6 +108,8 @@ def check(picture: Picture, models: Mapping[str, Described], where: str = "") ->
         raise InputError(f'{where}radius: only the intervention "local" has one')
     if picture.sentence and model.asks != "words":
         raise InputError(f"{where}sentence: {model.name} is not asked in words")
+    if picture.conditions and model.asks == "words":
+        raise InputError(f"{where}conditions: {model.name} is asked in a sentence")
     if len(picture.conditions) > model.most:
         raise InputError(f"{where}conditions: {model.name} is asked for at most {model.most}")
     if isinstance(picture, Look):

@@ -1,156 +1,41 @@
-"""HTTP: who may ask, what may be asked, and streams that end when nobody listens any more.
+"""HTTP: what may be asked, and streams that end when nobody listens any more.
 
-GET /            the page                     POST /api/sample   a line of JSON for every step of
-every picture GET /api/models  who can be asked             POST /api/look     what a pixel looks at
-GET /api/rows    what was measured of a run   GET /report        the report, if there is one"""
+GET   /              the page
+GET   /report        the report, if there is one
+GET   /api/models    who can be asked
+GET   /api/rows      what was measured of a run
+POST  /api/sample    a line of JSON for every step of every picture
+POST  /api/look      what a pixel looks at"""
 
 import asyncio
-import ipaddress
-import secrets
-import socket
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from composcope.errors import InputError
+from composcope.explore.guard import Guard, json_of, refused
 from composcope.explore.requests import LARGEST, Described, Look, Picture, Sample, check, parse
 from composcope.explore.settings import Settings
 from composcope.explore.worker import Busy, Failed, Stage, Workshop, log
 from composcope.results import Row, gather
 
 STATIC = Path(__file__).parent / "static"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-COOKIE = "composcope"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 # The report is a file of one's own with scripts inside; it is shown as a stranger to this server.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-popups; default-src 'none'; img-src data:; "
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'"
 )
-HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
-    b"cross-origin-resource-policy": b"same-origin",
-    b"cross-origin-opener-policy": b"same-origin",
-    b"cache-control": b"no-store",
-}
-
-
-def json_of(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
-
-
-def refused(status: int, sentence: str) -> Response:
-    return json_of({"error": sentence}, status)
-
-
-# ---------------------------------------------------------------------------------------------
-# Who may ask.
-
-
-class Guard:
-    """Refuses requests that another site has a browser send, and, away from loopback, those without
-    the token.
-
-    A page elsewhere can point its own name at 127.0.0.1 (DNS rebinding): its requests say that name
-    as their Host. It can also post here (cross-site): such requests say their Origin."""
-
-    def __init__(self, app: ASGIApp, settings: Settings):
-        self.app = app
-        self.settings = settings
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request = Request(scope)
-        answer = self.refusal(request)
-        await (answer or self.app)(scope, receive, with_headers(send))
-
-    def refusal(self, request: Request) -> Response | None:
-        hosts = request.headers.getlist("host")
-        if len(hosts) != 1 or not self.known(hosts[0]):
-            return refused(403, "Host: this server does not answer to that name")
-        origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != hosts[0]:
-            return refused(403, "Origin: requests from other sites are refused")
-        if self.settings.token is None:
-            return None
-        return self.without_token(request)
-
-    def known(self, host: str) -> bool:
-        """Loopback, the name that was bound; of all interfaces, also addresses, which no rebinding
-        can fake."""
-        try:
-            parts = urlsplit(f"//{host}")
-            name, port = parts.hostname or "", parts.port
-        except ValueError:
-            return False
-        if (port or 80) != self.settings.port:
-            return False
-        if name in (*LOOPBACK, self.settings.host):
-            return True
-        everywhere = self.settings.host in ("0.0.0.0", "::")
-        return everywhere and (name == socket.gethostname().lower() or is_address(name))
-
-    def without_token(self, request: Request) -> Response | None:
-        """A link with ?token= leaves a cookie and the address without it; scripts send it as a
-        bearer token."""
-        token = self.settings.token or ""
-        if same(request.query_params.get("token"), token) and request.method == "GET":
-            answer = RedirectResponse(request.url.path, 303)
-            answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
-            return answer
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if same(bearer, token) or same(request.cookies.get(COOKIE), token):
-            return None
-        return refused(401, "token: open the link with ?token= that the command printed")
-
-
-def same(given: str | None, token: str) -> bool:
-    return given is not None and secrets.compare_digest(given.encode(), token.encode())
-
-
-def is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def with_headers(send: Send) -> Send:
-    """`send`, with the headers of every answer; a policy of its own stays."""
-
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = list(message["headers"])
-            present = {name.lower() for name, _ in headers}
-            wanted = {**HEADERS, b"content-security-policy": POLICY.encode()}
-            headers += [(name, value) for name, value in wanted.items() if name not in present]
-            message = {**message, "headers": headers}
-        await send(message)
-
-    return sent
-
-
-# ---------------------------------------------------------------------------------------------
-# What may be asked.
 
 
 class Server:
@@ -188,16 +73,15 @@ class Server:
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
         lost = {404: not_found, 405: not_allowed}
-        return Guard(
-            Starlette(routes=routes, lifespan=self.lifespan, exception_handlers=lost), self.settings
-        )
+        inner = Starlette(routes=routes, lifespan=self.lifespan, exception_handlers=lost)
+        return Guard(inner, self.settings)
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
     async def report(self, request: Request) -> Response:
         if not self.settings.report.is_file():
-            return refused(404, "report: there is none yet; `composcope demo` makes it")
+            return refused(404, "report: there is none yet; `composcope report` makes it")
         return FileResponse(
             self.settings.report,
             media_type="text/html",
@@ -319,12 +203,15 @@ def pictures_of(asked: Picture) -> Iterable[tuple[str, Picture]]:
 
 
 async def limited(request: Request) -> bytes | None:
-    """The body, or None if it is too long."""
+    """The body, or None if it is too long; nothing of a client that goes away amid it."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST:
-            return None
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST:
+                return None
+    except ClientDisconnect:
+        return b""
     return body
 
 
@@ -357,17 +244,3 @@ async def not_found(request: Request, error: Exception) -> Response:
 
 async def not_allowed(request: Request, error: Exception) -> Response:
     return refused(405, "method: this address is asked in another way")
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A listening socket, or an InputError that says why there is none."""
-    if not 0 <= port < 2**16:
-        raise InputError(f"--port {port}: ports go from 0 to {2**16 - 1}; choose another --port")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        why = error.strerror or error
-        raise InputError(
-            f"cannot listen on {host}, port {port} ({why}); choose another --port"
-        ) from None

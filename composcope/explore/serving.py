@@ -1,18 +1,20 @@
 """The explorer as a process: a socket, a link to it, and the server until somebody ends it."""
 
+import socket
 import webbrowser
 from dataclasses import replace
 
 import uvicorn
 
-from composcope.errors import InputError
-from composcope.explore.server import LOOPBACK, Server, bound
+from composcope.errors import InputError, Stopped
+from composcope.explore.guard import LOOPBACK
+from composcope.explore.server import Server
 from composcope.explore.settings import Settings
 from composcope.explore.worker import Stage
 
 
 def serve(settings: Settings, open_page: bool = False) -> None:
-    """Serve until Ctrl-C; an InputError where it would be open to others, or has no models."""
+    """Serve until a signal; an InputError where it would be open to others, or has no models."""
     if settings.host not in LOOPBACK and not settings.token:
         raise InputError(
             f"--host {settings.host}: others could ask; give --token, a word they must know"
@@ -45,7 +47,7 @@ def serve(settings: Settings, open_page: bool = False) -> None:
     )
     try:
         web.run(sockets=[sock])
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         print("The explorer has ended.")
         return
     if not server.stage.models:
@@ -58,3 +60,17 @@ def link(settings: Settings) -> str:
     name = f"[{shown}]" if ":" in shown else shown
     token = f"?token={settings.token}" if settings.token else ""
     return f"http://{name}:{settings.port}/{token}"
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket, or an InputError that says why there is none."""
+    if not 0 <= port < 2**16:
+        raise InputError(f"--port {port}: ports go from 0 to {2**16 - 1}; choose another --port")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(
+            f"cannot listen on {host}, port {port} ({why}); choose another --port"
+        ) from None

@@ -9,222 +9,28 @@ import io
 import logging
 from collections import OrderedDict
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Denoiser, Wrapper
-from composcope.diffusion.sample import Step, noise, noise_levels, walk
+from composcope.diffusion.denoiser import Denoiser
+from composcope.diffusion.sample import Step, noise, walk
 from composcope.errors import InputError
-from composcope.evaluation.detect import Found, detect
-from composcope.evaluation.matching import match
-from composcope.explore.requests import (
-    MOST_CONDITIONS,
-    Described,
-    Look,
-    Picture,
-    Sample,
-    picture_of,
-)
-from composcope.features.words import Words
-from composcope.files import read_json
-from composcope.locality.influence import influences
-from composcope.locality.intervention import LocalConditions, in_turns, intervene
+from composcope.evaluation.detect import detect
+from composcope.explore.models import Model, Run, read, shipped
+from composcope.explore.requests import Described, Look, Picture, Sample, picture_of
+from composcope.explore.together import together
+from composcope.explore.verdict import verdict
+from composcope.locality.influence import effects, without_each_denoised
 from composcope.locality.jacobian import pixel_gradients
-from composcope.locality.neighbourhoods import Asked
 from composcope.locality.profile import centred_square, near, near_chance
-from composcope.runs.model import SHIPPED, find, load
-from composcope.scenes.condition import SumOfParts
-from composcope.study.paper import PAPER_K_MAX, paper_key
-from composcope.study.table import TOLERANCE
 
-FIELDS = ("x", "y", "color", "shape", "size", "confidence")  # of what was found
 KEPT = 2**26  # bytes of states that are kept for being looked at
 log = logging.getLogger("composcope.explore")
-
-
-# ---------------------------------------------------------------------------------------------
-# Models.
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A trained run: asked for places or names."""
-
-    name: str
-    drawer: Any
-
-    @property
-    def described(self) -> Described:
-        model = self.drawer
-        conditioner = model.conditioner
-        places = bool(conditioner) and conditioner.has_places
-        names = tuple(getattr(conditioner, "names", ()))
-        helped = ("none", "local", "composed") if places else ("none", "composed")
-        return Described(
-            name=self.name,
-            noun=conditioner.noun if conditioner else "nothing",
-            asks="places" if places else "names" if names else "nothing",
-            like=conditioner.like if conditioner else "",
-            names=names,
-            most=min(MOST_CONDITIONS, conditioner.most) if conditioner else 0,
-            grid=model.config.architecture.grid_size if places else None,
-            view=model.config.view,
-            size=model.shape[1:],
-            interventions=helped if conditioner else ("none",),
-            trained=model.config.objects[1],
-            labels=model.config.labels,
-            weights=model.fingerprint,
-            paper=paper_k_max(model.config),
-        )
-
-    def asked(self, picture: Picture) -> tuple[Any, tuple]:
-        """The conditioner, and the condition set it is asked for."""
-        return self.drawer.conditioner, picture.conditions
-
-    def levels(self, steps: int) -> Tensor:
-        return noise_levels(steps)
-
-
-@dataclass(frozen=True, eq=False)
-class Pipeline:
-    """A text-to-image pipeline: asked in a sentence, whose words are its conditions. Read when it
-    is first asked."""
-
-    name: str
-    folder: Path
-
-    @cached_property
-    def drawer(self) -> Any:
-        from composcope.features import sdxl  # here, because diffusers takes seconds to import
-
-        return sdxl.load(str(self.folder))
-
-    @property
-    def described(self) -> Described:
-        return Described(
-            name=self.name,
-            noun="word",
-            asks="words",
-            like="a red cube on the left and a blue sphere on the right",
-            names=(),
-            most=0,
-            grid=None,
-            view=None,
-            size=(self.side, self.side),
-            interventions=("none",),
-            trained=None,
-            labels=None,
-            weights=None,
-            paper=None,
-        )
-
-    @property
-    def side(self) -> int:
-        """Rows and columns of x, which are not those of its pictures."""
-        return read_json(self.folder / "unet" / "config.json", dict[str, Any])["sample_size"]
-
-    def asked(self, picture: Picture) -> tuple[Any, tuple]:
-        said = Words(picture.sentence, self.drawer.encode)
-        if len(said.all) > MOST_CONDITIONS:
-            raise InputError(f"sentence: more than {MOST_CONDITIONS} words that carry meaning")
-        return said, said.all
-
-    def levels(self, steps: int) -> Tensor:
-        return self.drawer.levels(steps)
-
-
-Model = Run | Pipeline
-
-
-def paper_k_max(config: Any) -> int | None:
-    """The paper's K_max for such a model, in its newest version that has one."""
-    key = paper_key(config)
-    values = PAPER_K_MAX.get(key, ()) if key else ()
-    newest = max(values, key=lambda value: value.version, default=None)
-    return newest.low if newest else None
-
-
-def shipped() -> list[str]:
-    """The names of the models that come with the package: runs, then pipelines."""
-    runs = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
-    return runs + sorted(path.parent.name for path in SHIPPED.glob("*/model_index.json"))
-
-
-def read(run: str) -> Model:
-    """A run folder, a shipped model by its name, or a shipped pipeline."""
-    if (SHIPPED / run / "model_index.json").is_file():
-        return Pipeline(run, SHIPPED / run)
-    model = load(run)
-    return Run(find(run).resolve().name, model)
-
-
-# ---------------------------------------------------------------------------------------------
-# Several columns in one batch.
-
-
-@dataclass(frozen=True)
-class Whole:
-    """All conditions for every pixel: the neighbourhoods of a column without an intervention."""
-
-    def subsets(self, asked: Asked) -> Tensor:
-        return torch.ones(1, len(asked.parts), dtype=torch.bool, device=asked.parts.device)
-
-    def weights(self, asked: Asked, subsets: Tensor, x0: Tensor) -> Tensor:
-        return x0.new_ones(1, *asked.size)
-
-
-class Together(Wrapper):
-    """Columns of one model, each with neighbourhoods of its own; their passes go through the
-    network as one batch."""
-
-    def __init__(self, denoiser: Any, neighbourhoods: Sequence[Any]):
-        super().__init__(denoiser)
-        self.neighbourhoods = neighbourhoods
-
-    def __call__(self, x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
-        if cond is None:
-            return self.denoiser(x, sigma, cond)
-        size = (x.shape[2], x.shape[3])
-        split = self.conditioner.split
-        asked = [
-            Asked(split(c), self.conditioner, float(s), size)
-            for c, s in zip(cond, sigma, strict=True)
-        ]
-        columns = list(zip(self.neighbourhoods, asked, strict=True))
-        subsets = [near.subsets(a) for near, a in columns]
-        conds = [s.to(cond.dtype) @ a.parts.to(cond) for s, a in zip(subsets, asked, strict=True)]
-        counts = [len(s) for s in subsets]
-        image = torch.repeat_interleave(torch.tensor(counts, device=x.device))
-        x0 = in_turns(self.denoiser, x, sigma, image, torch.cat(conds), 256).split(counts)
-        weighed = zip(columns, subsets, x0, strict=True)
-        return torch.stack(
-            [(near.weights(a, s, own)[:, None] * own).sum(0) for (near, a), s, own in weighed]
-        )
-
-
-def together(drawer: Any, pictures: Sequence[Picture]) -> Denoiser:
-    """One denoiser for a batch whose rows are these pictures."""
-    wrapped = [
-        None if p.intervention == "none" else intervene(drawer, p.intervention, p.radius)
-        for p in pictures
-    ]
-    if not any(wrapped):
-        return drawer
-    if len(wrapped) == 1:
-        return cast(LocalConditions, wrapped[0])
-    return Together(drawer, [one.neighbourhoods if one else Whole() for one in wrapped])
-
-
-# ---------------------------------------------------------------------------------------------
-# Draw, judge, look.
 
 
 class States:
@@ -346,15 +152,9 @@ class Models:
         gradient = pixel_gradients(denoiser, x, sigma, cond, [request.pixel])[0, 0].numpy()
         square = centred_square(gradient[None].astype(np.float64), request.pixel)[0]
         yield {}
-        maps = np.zeros((0, *gradient.shape))
-        if conditions:
-            every = influences(denoiser, x, sigma, conditioner, [conditions], picture.seed)
-            maps = every[0].numpy()
-            cond = conditioner.left_out(conditions, picture.seed)
-        yield {}
-        images = [
-            png(image) for image in model.drawer.decode(each_denoised(denoiser, x, sigma, cond))
-        ]
+        x0 = each_denoised(denoiser, x, sigma, conditioner, conditions, picture.seed)
+        maps = effects(x0).numpy()
+        images = [png(image) for image in model.drawer.decode(x0)]
         acting = zip(conditions, maps, images[1:], strict=True)
         yield {
             "sigma": sigma,
@@ -368,11 +168,14 @@ class Models:
         }
 
 
-def each_denoised(denoiser: Denoiser, x: Tensor, sigma: float, cond: Tensor | None) -> Tensor:
-    """One noisy image, denoised with each row of cond."""
-    count = 1 if cond is None else len(cond)
-    with torch.no_grad():
-        return denoiser(x.expand(count, -1, -1, -1), torch.full((count,), sigma), cond)
+def each_denoised(
+    denoiser: Denoiser, x: Tensor, sigma: float, conditioner: Any, conditions: tuple, seed: int
+) -> Tensor:
+    """One noisy image, denoised with all conditions, then without each of them."""
+    if conditioner is None:
+        with torch.no_grad():
+            return denoiser(x, torch.full((1,), sigma), None)
+    return without_each_denoised(denoiser, x, sigma, conditioner, [conditions], seed)[0]
 
 
 def acts(condition: Any, one: np.ndarray, without: str, pixel: tuple[int, int]) -> dict:
@@ -394,46 +197,6 @@ def rows_of(model: Model, pictures: Sequence[Picture]) -> Tensor | None:
 
 def line_of(index: int, step: Step, image: np.ndarray) -> dict:
     return {"image": index, "step": step.index, "sigma": float(step.sigma), "png": png(image)}
-
-
-def verdict(conditioner: Any, conditions: Sequence, found: Sequence[Found]) -> dict:
-    """What was found, and in words whether it is what was asked for."""
-    things = [{name: rounded(getattr(one, name)) for name in FIELDS} for one in found]
-    if not isinstance(conditioner, SumOfParts):
-        return {
-            "found": things,
-            "verdict": f"{len(found)} object{'' if len(found) == 1 else 's'} found",
-        }
-    unasked = extras(conditioner, conditions, found)
-    marked = [{**thing, "extra": one in unasked} for thing, one in zip(things, found, strict=True)]
-    met = len(found) - len(unasked)
-    words = f"asked {len(conditions)}, {met} there, {len(unasked)} extra"
-    counts = {"asked": len(conditions), "there": met, "extra": len(unasked)}
-    return {"found": marked, **counts, "verdict": words}
-
-
-def there(conditioner: SumOfParts, conditions: Sequence, found: Sequence[Found]) -> int:
-    """How many of the conditions are met."""
-    return match(conditioner, conditions, found, TOLERANCE).found
-
-
-def extras(conditioner: Any, conditions: Sequence, found: Sequence[Found]) -> list[Found]:
-    """The objects that nobody asked for: those without which as many conditions are met, the
-    farthest first."""
-    met = there(conditioner, conditions, found)
-    kept = list(found)
-    for thing in sorted(found, key=lambda one: -away(conditioner, conditions, one)):
-        fewer = [one for one in kept if one is not thing]
-        if there(conditioner, conditions, fewer) == met:
-            kept = fewer
-    return [one for one in found if one not in kept]
-
-
-def away(conditioner: Any, conditions: Sequence, thing: Found) -> float:
-    """How far an object is from the nearest place that was asked for."""
-    if not conditioner.has_places or not conditions:
-        return 0.0
-    return float(np.abs(np.array(conditions) - (thing.x, thing.y)).max(1).min())
 
 
 def local_share(model: Model, conditions: Sequence, maps: np.ndarray) -> dict:
@@ -459,10 +222,6 @@ def nearest(levels: Tensor, sigma: float) -> int:
 def name_of(condition: Any) -> Any:
     """A condition as JSON: a place, or a word without where it stands."""
     return getattr(condition, "text", condition)
-
-
-def rounded(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
 
 
 def numbers(one: np.ndarray) -> list[list[float]]:

@@ -35,7 +35,6 @@ def influence(
     return torch.stack(influences(denoiser, x, sigma, conditioner, sets, seed)).mean(0)
 
 
-@torch.no_grad()
 def influences(
     denoiser: Denoiser,
     x: X,
@@ -46,12 +45,31 @@ def influences(
 ) -> list[Tensor]:
     """Equation 10 for each image with a condition set of its own: [condition, height, width] an
     image, in one batch."""
+    every = without_each_denoised(denoiser, x, sigma, conditioner, condition_sets, seed)
+    return [effects(x0) for x0 in every]
+
+
+def effects(x0: Float[Tensor, "choices channel height width"]) -> Float[Tensor, "k height width"]:
+    """Equation 10 of images denoised with the whole condition set, then without each of it."""
+    return (x0[:1] - x0[1:]).norm(dim=1)
+
+
+@torch.no_grad()
+def without_each_denoised(
+    denoiser: Denoiser,
+    x: X,
+    sigma: Sigma,
+    conditioner: Conditioner,
+    condition_sets: Sequence[ConditionSet],
+    seed: int = 0,
+) -> list[Tensor]:
+    """Each image denoised with its whole condition set, then without each of its conditions."""
     seeds = range(seed, seed + len(condition_sets))
     conds = [without_each(conditioner, *of).to(x) for of in zip(condition_sets, seeds, strict=True)]
     counts = [len(cond) for cond in conds]
     image = torch.repeat_interleave(torch.tensor(counts, device=x.device))
     x0 = denoiser(x[image], levels(sigma, x)[image], torch.cat(conds))
-    return [(own[:1] - own[1:]).norm(dim=1) for own in x0.split(counts)]
+    return list(x0.split(counts))
 
 
 def without_each(

@@ -1,7 +1,8 @@
 // What can be taken along: a sheet (PNG), the denoising (GIF), the numbers (JSON), and the lines of Python.
 
-import { el } from "./dom.js";
+import { el, short } from "./dom.js";
 import { gif } from "./gif.js";
+import { bitmap } from "./heat.js";
 import { conditions, picture, spoken } from "./state.js";
 
 const SIDE = 256, GAP = 16, TITLE = 30, FOOT = 46;
@@ -12,15 +13,8 @@ export function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-async function bitmap(png) {
-  const image = new Image();
-  image.src = `data:image/png;base64,${png}`;
-  await image.decode();
-  return image;
-}
-
 const zoom = (image) => Math.max(1, Math.floor(SIDE / image.naturalWidth));
-const called = (one) => one.model + { none: "", local: " + local conditions", composed: " + composed scores" }[one.intervention];
+const called = (one) => one.model + { none: "", local: ` + local conditions (${short(one.radius)})`, composed: " + composed scores" }[one.intervention];
 
 function canvasOf(count, top, foot) {
   const canvas = el("canvas", { width: count * (SIDE + GAP) + GAP, height: GAP + top + SIDE + foot });
@@ -31,41 +25,53 @@ function canvasOf(count, top, foot) {
   return { canvas, pen };
 }
 
-function circle(pen, x, y, radius, style) {
-  pen.beginPath();
-  pen.arc(x, y, radius, 0, 2 * Math.PI);
-  Object.assign(pen, style);
-  if (style.fillStyle) pen.fill();
-  if (style.strokeStyle) pen.stroke();
+// The marks over a column's picture, as the page draws them.
+function marks(pen, column, left, top, side) {
+  pen.save();
+  pen.translate(left, top);
+  pen.scale(side / 100, side / 100);
+  for (const mark of column.marks.children) {
+    const style = getComputedStyle(mark);
+    const shape = outline(mark);
+    pen.globalAlpha = Number(style.opacity);
+    pen.lineWidth = parseFloat(style.strokeWidth);
+    pen.setLineDash(style.strokeDasharray === "none" ? [] : style.strokeDasharray.split(",").map(parseFloat));
+    pen.fillStyle = style.fill;
+    pen.strokeStyle = style.stroke;
+    if (style.fill !== "none") pen.fill(shape);
+    pen.stroke(shape);
+  }
+  pen.restore();
 }
 
+function outline(mark) {
+  const at = (name) => Number(mark.getAttribute(name));
+  const shape = new Path2D(mark.getAttribute("d") ?? "");
+  if (mark.tagName === "circle") shape.arc(at("cx"), at("cy"), at("r"), 0, 2 * Math.PI);
+  if (mark.tagName === "rect") shape.rect(at("x"), at("y"), at("width"), at("height"));
+  return shape;
+}
+
+// What the columns show, side by side.
 export async function sheet(columns) {
   const { canvas, pen } = canvasOf(columns.length, TITLE, FOOT);
   for (const [number, column] of columns.entries()) {
-    const image = await bitmap(column.frames[column.index].png);
+    const frame = column.frames[column.index];
+    const image = await bitmap(frame.png);
     const side = zoom(image) * image.naturalWidth;
     const left = GAP + number * (SIDE + GAP) + (SIDE - side) / 2;
     const top = GAP + TITLE;
-    pen.fillStyle = "#1c1e21";
-    pen.font = "600 15px system-ui, sans-serif";
-    pen.fillText(called(column.one), left, GAP + 12, SIDE);
+    const write = (words, font, y) => {
+      pen.fillStyle = "#1c1e21";
+      pen.font = `${font} system-ui, sans-serif`;
+      pen.fillText(words, left, y, SIDE);
+    };
+    write(called(column.one), "600 15px", GAP + 12);
     pen.drawImage(image, left, top, side, side);
-    for (const found of column.result.found) {
-      const at = [left + side * found.x, top + side * found.y, side / 16];
-      pen.setLineDash([]);
-      circle(pen, ...at, { strokeStyle: "rgb(22 24 27 / 65%)", lineWidth: 4.5, fillStyle: null });
-      pen.setLineDash(found.extra ? [6, 4] : []);
-      circle(pen, ...at, { strokeStyle: found.extra ? "#f0e442" : "#ffffff", lineWidth: 2.2, fillStyle: null });
-    }
-    pen.setLineDash([]);
-    if (column.described.asks === "places") {
-      for (const [u, v] of column.asked) {
-        circle(pen, left + side * u, top + side * v, 4.6, { fillStyle: "#d55e00", strokeStyle: "#ffffff", lineWidth: 1.4 });
-      }
-    }
-    pen.fillStyle = "#3d4148";
-    pen.font = "14px system-ui, sans-serif";
-    pen.fillText(column.result.verdict, left, top + SIDE + 22, SIDE);
+    if (column.seen) pen.drawImage(column.heat, left, top, side, side);
+    marks(pen, column, left, top, side);
+    write(column.result.verdict, "14px", top + SIDE + 20);
+    write(`seed ${column.state.seed}, ${column.state.steps} steps, σ = ${short(frame.sigma)}`, "12px", top + SIDE + 38);
   }
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
@@ -106,8 +112,8 @@ function withoutPictures({ image, influences, ...rest }) {
 const tuple = ([u, v]) => `(${u}, ${v})`;
 const quoted = (text) => JSON.stringify(text);
 
-function wrapped(one) {
-  const model = `load(${quoted(one.model)})`;
+function wrapped(one, run) {
+  const model = `load(${quoted(run)})`;
   if (one.intervention === "none") return model;
   return `intervene(${model}, ${quoted(one.intervention)}${one.intervention === "local" ? `, radius=${one.radius}` : ""})`;
 }
@@ -129,13 +135,13 @@ export function python(state, models) {
     lines.push(`text = sdxl.load(${quoted(name)})`, `cond = text.encode([${quoted(spoken(state))}])`);
   }
   lines.push("", "pictures = [");
-  state.columns.forEach((one, index) => lines.push(`    ${drawn(state, one, kinds[index])},`));
+  state.columns.forEach((one) => lines.push(`    ${drawn(state, one, models.get(one.model))},`));
   lines.push("]");
   return lines.join("\n") + "\n";
 }
 
-function drawn(state, one, kind) {
-  if (kind === "words") return `text.decode(sample(text, [${state.seed}], text.shape, cond, text.levels(${state.steps})))[0]`;
-  const asked = { places: "[places]", names: "[names]", nothing: "[()]" }[kind];
-  return `draw(${wrapped(one)}, ${asked}, seeds=[${state.seed}], steps=${state.steps})[0]`;
+function drawn(state, one, { asks, run }) {
+  if (asks === "words") return `text.decode(sample(text, [${state.seed}], text.shape, cond, text.levels(${state.steps})))[0]`;
+  const asked = { places: "[places]", names: "[names]", nothing: "[()]" }[asks];
+  return `draw(${wrapped(one, run)}, ${asked}, seeds=[${state.seed}], steps=${state.steps})[0]`;
 }

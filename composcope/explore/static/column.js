@@ -1,8 +1,8 @@
 // One column: a model with an intervention, its picture as it comes out of the noise, and what is to be said of it.
 
 import { clamp, el, short, svg } from "./dom.js";
-import { clear, difference, paint } from "./heat.js";
-import { conditions } from "./state.js";
+import { clear, difference, paint, put } from "./heat.js";
+import { conditions, picture } from "./state.js";
 import { plain, strip } from "./strip.js";
 
 const RING = 6.25; // of a found object, in hundredths of the picture
@@ -45,7 +45,7 @@ export class Column {
     this.progress = svg("svg", { class: "progress", viewBox: "0 0 30 30", role: "progressbar", "aria-label": "Denoising", "aria-valuemin": 0 },
       svg("circle", { class: "track", cx: 15, cy: 15, r: 12 }), this.done);
     this.picture = el("div", { class: "picture", tabindex: 0, role: "application",
-      onclick: (event) => this.click(event), onkeydown: (event) => this.press(event) },
+      onclick: (event) => this.click(event), onkeydown: (event) => this.type(event) },
       this.image, this.heat, this.marks, this.progress);
     this.sign = el("span", { class: "sign", "aria-hidden": "true" });
     this.said = el("span");
@@ -90,8 +90,12 @@ export class Column {
     this.radius.value = one.radius;
     this.radiusOut.textContent = short(one.radius);
     this.close.disabled = alone;
+    const key = JSON.stringify([picture(state, one, this.described), state.steps]);
+    if (key !== this.key) this.begin();
+    this.key = key;
     this.explain(rows, report);
     this.showFrame();
+    this.press();
   }
 
   explain(rows, report) {
@@ -108,8 +112,8 @@ export class Column {
   // ----------------------------------------------------------------------------------------
   // Watch.
 
-  begin(key) {
-    this.key = key;
+  // What is shown from here on is another picture.
+  begin() {
     this.frames = [];
     this.result = null;
     this.looked = null;
@@ -174,12 +178,13 @@ export class Column {
       this.asked.forEach(([u, v], index) => parts.push(
         svg("circle", { class: index === this.hot ? "asked hot" : "asked", cx: 100 * u, cy: 100 * v, r: 1.9 })));
     }
-    if (this.state.pixel && this.looked) {
-      const [high, wide] = [this.looked.gradient.length, this.looked.gradient[0].length];
-      const [row, column] = this.looked.pixel;
+    const { seen } = this;
+    if (seen) {
+      const [high, wide] = [seen.gradient.length, seen.gradient[0].length];
+      const [row, column] = seen.pixel;
       const middle = [(100 * (column + 0.5)) / wide, (100 * (row + 0.5)) / high];
-      const [w, h] = [(100 * this.looked.square) / wide, (100 * this.looked.square) / high];
-      if (this.hot === null && this.state.without === null) {
+      const [w, h] = [(100 * seen.square) / wide, (100 * seen.square) / high];
+      if (this.hot === null && this.off === null) {
         const box = { x: middle[0] - w / 2, y: middle[1] - h / 2, width: w, height: h };
         parts.push(svg("rect", { class: "square-under", ...box }), svg("rect", { class: "square", ...box }));
       }
@@ -213,7 +218,7 @@ export class Column {
     return [middle(u, wide), middle(v, high)].map((part) => Math.round(1e4 * part) / 1e4);
   }
 
-  press(event) {
+  type(event) {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const [high, wide] = this.described.size;
     const [u, v] = this.state.pixel ?? [0.5, 0.5];
@@ -227,43 +232,73 @@ export class Column {
   }
 
   point(number) {
+    if (number === this.hot) return;
     this.hot = number;
     this.mark();
     this.overlay();
     this.lookBox.querySelectorAll("li").forEach((bar, index) => bar.classList.toggle("hot", index === number));
   }
 
+  // What the pixel looks at, if it was asked at the noise level that is shown; at the end, at the last that has noise.
+  get seen() {
+    const step = Math.min(this.index, this.state.steps - 1);
+    return this.state.pixel && this.looked?.step === step ? this.looked : null;
+  }
+
+  // The number of the condition that is switched off, or null.
+  get off() {
+    const kind = this.described.asks;
+    return this.state.without?.startsWith(kind) ? Number(this.state.without.slice(kind.length)) : null;
+  }
+
   overlay() {
-    const looked = this.state.pixel ? this.looked : null;
+    const looked = this.seen;
+    const off = looked?.influences[this.off];
+    const pointed = this.hot === this.off ? null : looked?.influences[this.hot];
+    const turn = (this.turn = {});
+    const say = (what) => { this.picture.dataset.over = what; };
     if (!looked) {
       clear(this.heat);
-      this.picture.dataset.over = "";
-      return;
+      say("");
+    } else if (pointed) {
+      paint(this.heat, pointed.map);
+      say("influence");
+    } else if (off) {
+      difference(looked.image, off.without).then((data) => {
+        if (turn !== this.turn) return; // something else is shown by now
+        put(this.heat, data);
+        say("difference");
+      });
+    } else {
+      paint(this.heat, looked.gradient);
+      say("gradient");
     }
-    const pointed = looked.influences[this.hot];
-    const off = looked.influences[this.state.without];
-    this.picture.dataset.over = pointed ? "influence" : off ? "difference" : "gradient";
-    if (pointed) paint(this.heat, pointed.map);
-    else if (off) difference(this.heat, looked.image, off.without);
-    else paint(this.heat, looked.gradient);
   }
 
   see(looked) {
     this.looked = looked;
+    this.hot = null; // the bars are made anew
     this.mark();
     this.overlay();
     this.tell();
   }
 
+  // The words on a pixel come and go, and the condition that is switched off is marked.
+  press() {
+    this.lookBox.hidden = !(this.state.pixel && this.looked);
+    this.lookBox.querySelectorAll(".off").forEach((button, index) => button.setAttribute("aria-pressed", String(index === this.off)));
+  }
+
   // Bars for the influence of each condition on the pixel, and the column's conditional locality.
   tell() {
-    const { looked, state } = this;
-    this.lookBox.hidden = !(state.pixel && looked);
+    this.press();
+    const { looked } = this;
     if (this.lookBox.hidden) return;
     const most = Math.max(...looked.influences.map((one) => one.here), 1e-12);
     const bars = looked.influences.map((one, index) => this.bar(one, index, one.here / most));
     const share = looked.locality === null ? [] : [this.share(looked.locality, looked.chance)];
-    const square = `It looks ${looked.square} pixels wide: 90 % of its gradient is in that square, at σ = ${short(looked.sigma)}.`;
+    const wide = looked.square === 1 ? "1 pixel" : `${looked.square} pixels`;
+    const square = `It looks ${wide} wide: 90 % of its gradient is in that square, at σ = ${short(looked.sigma)}.`;
     this.lookBox.replaceChildren(
       el("div", { class: "top" }, el("h3", {}, `Pixel (row ${looked.pixel[0]}, column ${looked.pixel[1]})`),
         el("button", { class: "end", type: "button", onclick: () => this.actions.look(null) }, "Done")),
@@ -277,7 +312,6 @@ export class Column {
     const place = Array.isArray(one.condition);
     const title = `Show where condition ${index + 1} (${place ? one.condition.join(", ") : one.condition}) acts`;
     const name = place ? String(index + 1) : one.condition;
-    const off = this.state.without === index;
     const point = () => hover(index);
     const leave = () => hover(null);
     return el("li", { onpointerenter: point, onpointerleave: leave, onfocusin: point, onfocusout: leave },
@@ -285,8 +319,8 @@ export class Column {
       svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `influence ${short(one.here)}` },
         svg("rect", { class: "track", width: 100, height: 10, rx: 1 }), svg("rect", { class: "fill", width: 100 * share, height: 10, rx: 1 })),
       el("span", { class: "value" }, short(one.here)),
-      el("button", { class: "off", type: "button", "aria-pressed": String(off), title: "Show the difference that it makes",
-        "aria-label": `Switch condition ${index + 1} off`, onclick: () => without(off ? null : index) }, "off"));
+      el("button", { class: "off", type: "button", "aria-pressed": String(index === this.off), title: "Show the difference that it makes",
+        "aria-label": `Switch condition ${index + 1} off`, onclick: () => without(index === this.off ? null : index) }, "off"));
   }
 
   share(value, chance) {

@@ -3,26 +3,25 @@
 const COLOURS = 256;
 
 // A palette of at most 256 colours: the box of colours with the widest side is cut in half, again and again.
-function palette(frames) {
+function palette(data) {
   const counts = new Map();
-  for (const { data } of frames) {
-    for (let at = 0; at < data.length; at += 4) {
-      const key = ((data[at] >> 2) << 12) | ((data[at + 1] >> 2) << 6) | (data[at + 2] >> 2);
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
+  for (let at = 0; at < data.length; at += 4) {
+    const key = keyOf(data, at);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-  const all = [...counts].map(([key, count]) => ({ key, count, rgb: [key >> 12, (key >> 6) & 63, key & 63] }));
+  const all = [...counts].map(([key, count]) => ({ key, count, rgb: [key >> 16, (key >> 8) & 255, key & 255] }));
   const boxes = [box(all)];
   while (boxes.length < COLOURS) {
     const widest = boxes.reduce((best, one) => (one.width * Math.sqrt(one.count) > best.width * Math.sqrt(best.count) ? one : best));
     if (widest.width === 0) break;
     boxes.splice(boxes.indexOf(widest), 1, ...cut(widest));
   }
-  const colours = boxes.map(mean);
   const index = new Map();
   boxes.forEach((one, number) => one.entries.forEach(({ key }) => index.set(key, number)));
-  return { colours, index };
+  return { colours: boxes.map(mean), index };
 }
+
+const keyOf = (data, at) => (data[at] << 16) | (data[at + 1] << 8) | data[at + 2];
 
 function box(entries) {
   const sides = [0, 1, 2].map((axis) => {
@@ -42,12 +41,13 @@ function cut({ entries, axis, count }) {
 }
 
 function mean({ entries, count }) {
-  return [0, 1, 2].map((axis) => Math.round((4 * entries.reduce((sum, e) => sum + e.count * e.rgb[axis], 0)) / count + 1.5));
+  return [0, 1, 2].map((axis) => Math.round(entries.reduce((sum, e) => sum + e.count * e.rgb[axis], 0) / count));
 }
 
 function compressed(indices) {
   const bytes = [];
-  let bits = 0, held = 0, width, next, table;
+  const table = new Int16Array(COLOURS * 4096); // the code of a code and the colour that follows it
+  let bits = 0, held = 0, width, next;
   const emit = (code) => {
     bits |= code << held;
     held += width;
@@ -58,7 +58,7 @@ function compressed(indices) {
     }
   };
   const reset = () => {
-    table = new Map();
+    table.fill(-1);
     next = COLOURS + 2;
     width = 9;
   };
@@ -67,8 +67,8 @@ function compressed(indices) {
   let prefix = indices[0];
   for (let at = 1; at < indices.length; at++) {
     const key = prefix * COLOURS + indices[at];
-    if (table.has(key)) {
-      prefix = table.get(key);
+    if (table[key] >= 0) {
+      prefix = table[key];
       continue;
     }
     emit(prefix);
@@ -77,7 +77,7 @@ function compressed(indices) {
       reset();
     } else {
       if (next === 1 << width) width++;
-      table.set(key, next++);
+      table[key] = next++;
     }
     prefix = indices[at];
   }
@@ -87,18 +87,16 @@ function compressed(indices) {
   return bytes;
 }
 
-// Frames are ImageData of one size; delays are hundredths of a second.
+// Frames are ImageData of one size, each with colours of its own; delays are hundredths of a second.
 export function gif(frames, delays) {
   const { width, height } = frames[0];
-  const { colours, index } = palette(frames);
   const out = [];
   const short = (value) => out.push(value & 255, value >> 8);
   const ascii = (text) => out.push(...[...text].map((letter) => letter.charCodeAt(0)));
   ascii("GIF89a");
   short(width);
   short(height);
-  out.push(0xf7, 0, 0);
-  for (let number = 0; number < COLOURS; number++) out.push(...(colours[number] ?? [0, 0, 0]).map((part) => Math.min(255, part)));
+  out.push(0x70, 0, 0);
   out.push(0x21, 0xff, 11);
   ascii("NETSCAPE2.0");
   out.push(3, 1, 0, 0, 0);
@@ -108,12 +106,12 @@ export function gif(frames, delays) {
     out.push(0, 0, 0x2c, 0, 0, 0, 0);
     short(width);
     short(height);
-    out.push(0, 8);
+    out.push(0x87);
+    const { colours, index } = palette(data);
+    for (let number = 0; number < COLOURS; number++) out.push(...(colours[number] ?? [0, 0, 0]));
+    out.push(8);
     const indices = new Uint8Array(width * height);
-    for (let at = 0; at < indices.length; at++) {
-      const key = ((data[4 * at] >> 2) << 12) | ((data[4 * at + 1] >> 2) << 6) | (data[4 * at + 2] >> 2);
-      indices[at] = index.get(key);
-    }
+    for (let at = 0; at < indices.length; at++) indices[at] = index.get(keyOf(data, 4 * at));
     const bytes = compressed(indices);
     for (let at = 0; at < bytes.length; at += 255) {
       const block = bytes.slice(at, at + 255);

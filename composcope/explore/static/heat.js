@@ -12,26 +12,34 @@ function colour(share) {
 // Paints rows of numbers; the least is clear, the greatest covers. The square root lets small values be seen.
 export function paint(canvas, rows) {
   const high = rows.length, wide = rows[0].length;
-  canvas.width = wide;
-  canvas.height = high;
   const peak = Math.max(...rows.map((row) => Math.max(...row))) || 1;
-  const pen = canvas.getContext("2d", { willReadFrequently: true });
-  const data = pen.createImageData(wide, high);
+  const data = new ImageData(wide, high);
   rows.flat().forEach((value, index) => {
     const share = Math.sqrt(Math.max(0, value) / peak);
     data.data.set([...colour(share), 255 * Math.min(0.92, 1.3 * share)], 4 * index);
   });
-  pen.putImageData(data, 0, 0);
+  put(canvas, data);
+}
+
+export function put(canvas, data) {
+  canvas.width = data.width;
+  canvas.height = data.height;
+  canvas.getContext("2d", { willReadFrequently: true }).putImageData(data, 0, 0);
 }
 
 export function clear(canvas) {
   canvas.getContext("2d", { willReadFrequently: true }).clearRect(0, 0, canvas.width, canvas.height);
 }
 
-export async function pixels(png) {
+export async function bitmap(png) {
   const image = new Image();
   image.src = `data:image/png;base64,${png}`;
   await image.decode();
+  return image;
+}
+
+async function pixels(png) {
+  const image = await bitmap(png);
   const canvas = document.createElement("canvas");
   canvas.width = image.naturalWidth;
   canvas.height = image.naturalHeight;
@@ -41,12 +49,10 @@ export async function pixels(png) {
 }
 
 // Grey where two pictures agree, elsewhere lighter or darker by their difference.
-export async function difference(canvas, one, other) {
+export async function difference(one, other) {
   const [a, b] = await Promise.all([pixels(one), pixels(other)]);
-  canvas.width = a.width;
-  canvas.height = a.height;
   for (let index = 0; index < a.data.length; index++) {
     a.data[index] = index % 4 === 3 ? 255 : 128 + (a.data[index] - b.data[index]);
   }
-  canvas.getContext("2d", { willReadFrequently: true }).putImageData(a, 0, 0);
+  return a;
 }

@@ -5,9 +5,11 @@ import { film, numbers, python, save, sheet } from "./away.js";
 import { Ask } from "./ask.js";
 import { Column } from "./column.js";
 import { $, clamp, el, message, short } from "./dom.js";
-import { MOST_COLUMNS, picture, pieces, RADIUS, read, written } from "./state.js";
+import { MOST_COLUMNS, MOST_PLACES, picture, pieces, RADIUS, read, written } from "./state.js";
 
 const PAUSE = 120; // milliseconds without a change before the server is asked
+const BEAT = 140; // milliseconds that a step is shown while playing
+const INVITATION = "Click a pixel to see what it looks at.";
 
 let models, places, report, state;
 let columns = [];
@@ -28,8 +30,7 @@ function render() {
   $("ask-words").hidden = !asks.has("words");
   ask.show(state.places, first("places"));
   const paper = state.places.every((place, index) => String(place) === String(places.paper[index]));
-  $("paper").value = state.places.length;
-  $("paper-out").textContent = paper ? `${state.places.length} places` : `${state.places.length} of your own`;
+  [...$("paper").children].forEach((button, K) => button.setAttribute("aria-pressed", String(paper && K === state.places.length)));
   if (asks.has("names")) renderNames(first("names"));
   if (asks.has("words")) renderWords();
   for (const name of ["seed", "steps"]) if (document.activeElement !== $(name)) $(name).value = state[name];
@@ -44,7 +45,7 @@ function renderNames(model) {
     return el("button", { class: "chip", type: "button", "aria-pressed": String(count > 0),
       onclick: () => change({ names: count ? state.names.filter((one) => one !== name) : [...state.names, name] }) }, swatch, name);
   };
-  const focused = document.activeElement?.textContent;
+  const focused = $("ask-names").contains(document.activeElement) ? document.activeElement.textContent : null;
   const all = el("button", { type: "button", onclick: () => change({ names: [...model.names].slice(0, model.most) }) }, `All ${model.names.length}`);
   const random = el("button", { type: "button", onclick: () => change({ names: shuffled(model.names).slice(0, Math.max(1, state.names.length)) }) }, "Random");
   const none = el("button", { type: "button", onclick: () => change({ names: [] }) }, "Clear");
@@ -76,7 +77,6 @@ function renderColumns() {
   columns.forEach((column, index) => {
     const one = state.columns[index];
     column.show(state, one, rows.get(one.model) ?? [], state.columns.length === 1, report);
-    column.tell();
     if (!rows.has(one.model)) fetchRows(one.model);
   });
   $("add").disabled = state.columns.length >= MOST_COLUMNS;
@@ -94,7 +94,7 @@ function renderLevel() {
   const slider = $("level");
   slider.max = state.steps;
   slider.value = step;
-  slider.disabled = !shown;
+  slider.disabled = $("play").disabled = !columns.some((column) => column.complete);
   const sigma = shown?.frames[step]?.sigma;
   const words = sigma === undefined ? "" : `σ = ${short(sigma)}`;
   $("sigma").textContent = words;
@@ -112,11 +112,16 @@ function change(changes, drawn = true) {
   render();
   if (drawn) {
     document.body.dataset.state = "changed";
-    clearTimeout(waiting);
-    drawing?.abort();
-    looking?.abort();
+    stop();
     waiting = setTimeout(draw, PAUSE);
   }
+}
+
+function stop() {
+  clearTimeout(waiting);
+  clearTimeout(lookWaiting);
+  drawing?.abort();
+  looking?.abort();
 }
 
 const actionsOf = (index) => ({
@@ -135,13 +140,14 @@ const actionsOf = (index) => ({
     change({ pixel, without: pixel ? state.without : null }, false);
     look();
   },
-  hover: point,
-  without: (number) => change({ without: number }, false),
+  hover: (number) => point(number, models.get(state.columns[index()].model).asks),
+  without: (number) => change({ without: number === null ? null : models.get(state.columns[index()].model).asks + number }, false),
 });
 
-function point(number) {
-  ask.highlight(number);
-  columns.forEach((column) => column.point(number));
+// A condition is pointed at in every column that is asked for the same kind.
+function point(number, asks) {
+  ask.highlight(asks === "places" ? number : null);
+  columns.forEach((column) => column.point(column.described.asks === asks ? number : null));
 }
 
 // What the page is at, in words and for those who wait for it: drawing, drawn, looking, looked.
@@ -150,20 +156,17 @@ function doing(what, words) {
   message(words);
 }
 
+const busy = () => ["changed", "drawing"].includes(document.body.dataset.state);
+
 // ------------------------------------------------------------------------------------------
 // Draw: all columns whose picture is not there yet, in one request, so that those of one model share their batches.
 
 async function draw() {
-  drawing?.abort();
-  looking?.abort();
-  const wanted = columns.filter((column) => {
-    const key = JSON.stringify([picture(state, column.one, column.described), state.steps]);
-    if (column.complete && column.key === key) return false;
-    column.begin(key);
-    return true;
-  });
+  stop();
+  const wanted = columns.filter((column) => !column.complete);
+  wanted.forEach((column) => column.begin());
   if (wanted.length) await drawn(wanted);
-  else doing("drawn", "Click a pixel to see what it looks at.");
+  else doing("drawn", INVITATION);
   if (columns.every((column) => column.complete) && state.pixel) look();
 }
 
@@ -181,18 +184,25 @@ async function drawn(wanted) {
       if (column.complete) column.explain(rows.get(column.one.model) ?? [], report);
       renderLevel();
     });
-    doing("drawn", "Click a pixel to see what it looks at.");
+    doing("drawn", INVITATION);
   } catch (error) {
-    if (error.name !== "AbortError") message(`The server says: ${error.message}.`, true);
+    failed(error);
   }
+}
+
+function failed(error) {
+  if (error.name === "AbortError") return;
+  document.body.dataset.state = "failed";
+  message(error.message, true);
 }
 
 async function look() {
   clearTimeout(lookWaiting);
   looking?.abort();
+  if (busy()) return; // looked at when all are drawn
   if (!state.pixel) {
     columns.forEach((column) => column.see(null));
-    doing("drawn", "Click a pixel to see what it looks at.");
+    doing("drawn", INVITATION);
     return;
   }
   const own = (looking = new AbortController());
@@ -206,7 +216,7 @@ async function look() {
     }));
     if (!own.signal.aborted) doing("looked", "Bright: what the pixel looks at. Point at a condition to see where it acts; Escape ends looking.");
   } catch (error) {
-    if (error.name !== "AbortError") message(`The server says: ${error.message}.`, true);
+    failed(error);
   }
 }
 
@@ -216,7 +226,7 @@ async function look() {
 function level(step) {
   change({ level: step >= state.steps ? null : step }, false);
   clearTimeout(lookWaiting);
-  if (!state.pixel) return;
+  if (!state.pixel || busy()) return;
   looking?.abort();
   doing("looking", "Looking …");
   lookWaiting = setTimeout(look, PAUSE);
@@ -224,17 +234,15 @@ function level(step) {
 
 function play() {
   clearInterval(playing);
+  looking?.abort();
   let step = 0;
   const next = () => {
-    if (step > state.steps) clearInterval(playing);
-    else showStep(step++);
+    if (step >= state.steps) return level(step);
+    state.level = step++;
+    render();
   };
-  const showStep = (index) => {
-    const going = playing;
-    change({ level: index >= state.steps ? null : index }, false);
-    playing = going;
-  };
-  playing = setInterval(next, 140);
+  next();
+  playing = setInterval(next, BEAT);
 }
 
 function otherPlaces() {
@@ -244,15 +252,17 @@ function otherPlaces() {
 }
 
 function bind() {
-  $("paper").addEventListener("input", (event) => change({ places: places.paper.slice(0, Number(event.target.value)) }));
+  for (let K = 0; K <= MOST_PLACES; K++) {
+    $("paper").append(el("button", { type: "button", onclick: () => change({ places: places.paper.slice(0, K) }) }, String(K)));
+  }
   $("random").addEventListener("click", otherPlaces);
   $("clear").addEventListener("click", () => change({ places: [] }));
   $("sentence").addEventListener("input", (event) => change({ sentence: event.target.value, off: [] }));
   $("other").addEventListener("click", () => change({ seed: Math.floor(Math.random() * 100_000) }));
   for (const [name, low, high] of [["seed", 0, 2 ** 31 - 1], ["steps", 2, 64]]) {
     $(name).addEventListener("change", (event) => {
-      const value = Math.round(Number(event.target.value));
-      event.target.value = clamp(Number.isFinite(value) ? value : state[name], low, high);
+      const said = event.target.value; // empty, if it is no number
+      event.target.value = said === "" ? state[name] : clamp(Math.round(Number(said)), low, high);
       change({ [name]: Number(event.target.value) });
     });
   }
@@ -274,33 +284,45 @@ function bind() {
 }
 
 function bindAway() {
-  const ready = () => columns.every((column) => column.complete) || (message("The pictures are not there yet."), false);
+  const take = (id, name, words, make) => $(id).addEventListener("click", async () => {
+    if (!columns.every((column) => column.complete)) return message("The pictures are not there yet.");
+    message(words);
+    save(await make(), name);
+    message(`${name} is saved.`);
+  });
   const copy = async (text, words) => {
-    await navigator.clipboard.writeText(text).then(() => message(words), () => message("The browser does not let the page copy; select and copy by hand.", true));
+    try {
+      await navigator.clipboard.writeText(text); // not there where the connection is not safe
+      message(words);
+    } catch {
+      message("The browser does not let the page copy; select and copy by hand.", true);
+    }
   };
   $("take-link").addEventListener("click", () => copy(location.href, "The link is copied."));
   $("take-python").addEventListener("click", () => {
     $("code-text").textContent = python(state, models);
     $("code").showModal();
   });
-  $("code-copy").addEventListener("click", () => copy($("code-text").textContent, "The lines are copied."));
-  $("take-png").addEventListener("click", async () => ready() && save(await sheet(columns), "composcope.png"));
-  $("take-gif").addEventListener("click", async () => ready() && save(await film(columns), "composcope.gif"));
-  $("take-json").addEventListener("click", () => ready() && save(numbers(state, columns), "composcope.json"));
+  $("code-copy").addEventListener("click", async () => {
+    await copy($("code-text").textContent, "The lines are copied.");
+    $("code").close(); // what is said stands behind it
+  });
+  take("take-png", "composcope.png", "Making the sheet …", () => sheet(columns));
+  take("take-gif", "composcope.gif", "Making the film …", () => film(columns));
+  take("take-json", "composcope.json", "Gathering the numbers …", () => numbers(state, columns));
 }
 
 // ------------------------------------------------------------------------------------------
 // The beginning.
 
 function open() {
+  clearInterval(playing);
   state = read(location.hash, models, places.paper);
-  const chosen = { level: state.level, pixel: state.pixel, without: state.without };
   render();
-  Object.assign(state, chosen);
   draw();
 }
 
-const ask = new Ask((chosen) => change({ places: chosen }), (number) => point(number));
+const ask = new Ask((chosen) => change({ places: chosen }), (number) => point(number, "places"));
 
 async function begin() {
   const [known, stored] = await Promise.all([api.get("api/models"), api.get("static/places.json")]);
@@ -311,4 +333,4 @@ async function begin() {
   open();
 }
 
-begin().catch((error) => message(`The page could not be opened: ${error.message}.`, true));
+begin().catch(failed);

@@ -23,7 +23,7 @@ export function initial(models, paper) {
     steps: 12,
     level: null, // the step that is shown; null: the last
     pixel: null, // [u, v] that is looked at
-    without: null, // the condition that is switched off while looking
+    without: null, // the condition that is switched off while looking: its kind and number, "places0"
   };
 }
 
@@ -60,7 +60,7 @@ export function read(hash, models, paper) {
   take("steps", (text) => whole(text, 2, 64));
   take("level", (text) => whole(text, 0, state.steps));
   take("pixel", pair);
-  take("without", (text) => whole(text, 0, 99));
+  take("without", (text) => (/^(places|names|words)\d{1,2}$/.test(text) ? text : null));
   return state;
 }
 
@@ -88,15 +88,18 @@ const STOP = new Set("a an and are as at by for from in is it its of on or that 
 // The sentence in pieces: words that can be left out have a number, all else has none.
 export function pieces(sentence) {
   let number = 0;
-  return [...sentence.matchAll(/[\p{L}\p{N}_]+(?:[-'’][\p{L}\p{N}_]+)*|[^\p{L}\p{N}_\s]+/gu)].map(([text]) => {
+  return [...sentence.matchAll(/[\p{L}\p{N}_]+(?:[-'’][\p{L}\p{N}_]+)*|[^\p{L}\p{N}_\s]+/gu)].map((match) => {
+    const [text] = match;
     const counts = /^[\p{L}\p{N}_]/u.test(text) && !STOP.has(text.toLowerCase());
-    return { text, number: counts ? number++ : null };
+    return { text, start: match.index, number: counts ? number++ : null };
   });
 }
 
+// The sentence with the words cut out that are left out, and the spaces they leave closed.
 export function spoken(state) {
-  const kept = pieces(state.sentence).filter((piece) => !state.off.includes(piece.number));
-  return kept.map((piece) => piece.text).join(" ").replace(/ (?=[,.;:!?])/g, "");
+  const out = pieces(state.sentence).filter((piece) => state.off.includes(piece.number)).reverse();
+  const kept = out.reduce((said, { start, text }) => said.slice(0, start) + said.slice(start + text.length), state.sentence);
+  return kept.replace(/\s+/g, " ").replace(/\s+(?=[,.;:!?]|$)/g, "").trim();
 }
 
 export function conditions(state, model) {

@@ -2,7 +2,7 @@
 
 import { svg } from "./dom.js";
 
-const WIDE = 260, HIGH = 118, LEFT = 24, RIGHT = 8, TOP = 16, BOTTOM = 26, MOST = 12;
+const WIDE = 260, HIGH = 130, LEFT = 26, RIGHT = 10, TOP = 20, BOTTOM = 32, MOST = 12;
 const x = (K) => LEFT + ((WIDE - LEFT - RIGHT) * K) / MOST;
 const y = (count) => HIGH - BOTTOM - ((HIGH - TOP - BOTTOM) * count) / MOST;
 const text = (words, at) => svg("text", at, words);
@@ -23,20 +23,21 @@ export function curve(rows, column) {
 
 export function strip(rows, column, model, K, there) {
   const points = curve(rows, column);
+  const asked = `${model.asks === "places" ? "place" : model.noun}s asked`;
   const words = points.length
-    ? `Places filled against places asked, measured for K = ${points[0].K} to ${points.at(-1).K}`
-    : "Places filled against places asked; not measured yet";
+    ? `Filled against ${asked}, measured for K = ${points[0].K} to ${points.at(-1).K}`
+    : `Filled against ${asked}; not measured yet`;
   const drawing = svg("svg", { class: "strip", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": words });
   drawing.append(
     svg("line", { class: "axis", x1: x(0), x2: x(MOST), y1: y(0), y2: y(0) }),
     svg("line", { class: "axis", x1: x(0), x2: x(0), y1: y(0), y2: y(MOST) }),
     svg("line", { class: "ideal", x1: x(0), x2: x(MOST), y1: y(0), y2: y(MOST) }),
-    text("places asked, K", { x: x(MOST), y: HIGH - 4, "text-anchor": "end" }),
-    text("filled", { x: 2, y: 10 }),
+    text(`${asked}, K`, { x: x(MOST), y: HIGH - 4, "text-anchor": "end" }),
+    text("filled", { x: 2, y: 9 }),
   );
   for (const tick of [0, 3, 6, 9, 12]) {
-    drawing.append(text(String(tick), { x: x(tick), y: y(0) + 11, "text-anchor": "middle" }));
-    if (tick) drawing.append(text(String(tick), { x: LEFT - 5, y: y(tick) + 3, "text-anchor": "end" }));
+    drawing.append(text(String(tick), { x: x(tick), y: y(0) + 13, "text-anchor": "middle" }));
+    if (tick) drawing.append(text(String(tick), { x: LEFT - 5, y: y(tick) + 4, "text-anchor": "end" }));
   }
   const path = (value) => points.map((row) => `${x(row.K)},${y(value(row))}`);
   if (points.length && points.every((row) => row.low !== undefined)) {
@@ -46,10 +47,9 @@ export function strip(rows, column, model, K, there) {
   if (points.length) drawing.append(svg("polyline", { class: "curve", points: path((row) => row.value).join(" ") }));
   else drawing.append(text("not measured yet", { x: x(6), y: y(9), "text-anchor": "middle" }));
   if (model.paper !== null && column.intervention === "none") {
-    const at = x(model.paper);
     drawing.append(
-      svg("path", { class: "paper", d: `M${at} ${y(0)}l-4 -7h8z` }),
-      text(`paper: ${model.paper}`, { x: at, y: y(0) - 10, "text-anchor": "middle" }));
+      svg("path", { class: "paper", d: `M${x(model.paper)} ${y(0)}l-5 -8h10z` }),
+      text(`▼ the paper’s K_max: ${model.paper}`, { x: 2, y: HIGH - 4 }));
   }
   drawing.append(svg("line", { class: "now", x1: x(K), x2: x(K), y1: y(0), y2: y(MOST) - 2 }));
   if (there !== undefined) drawing.append(svg("circle", { class: "here", cx: x(K), cy: y(there), r: 4.5 }));
@@ -60,20 +60,6 @@ export function strip(rows, column, model, K, there) {
 // ------------------------------------------------------------------------------------------
 // The same in a line of plain words.
 
-const LABELS = {
-  all: "every one of them labelled",
-  one: "only one of them labelled",
-  random: "a random number of them labelled",
-  all_but_one: "all but one of them labelled",
-};
-
-function training(model) {
-  if (model.asks === "words") return "A small text-to-image model, trained on captions that say what stands where.";
-  if (model.trained === null) return "";
-  const range = model.trained > 1 ? `1 to ${model.trained} objects` : "single objects";
-  return `Trained on ${range}, ${LABELS[model.labels] ?? model.labels}.`;
-}
-
 const HELP = {
   none: "",
   local: " Here each pixel is denoised with only the nearest condition, if it is within the radius.",
@@ -81,15 +67,16 @@ const HELP = {
 };
 
 function outcome(model, result, K) {
-  if (!result || result.there === undefined || !K) return "";
-  const beyond = model.trained !== null && K > model.trained;
+  if (!result || result.there === undefined || !K || model.trained === null) return "";
+  const beyond = K > model.trained;
   const missing = K - result.there;
+  const exact = missing === 0 && result.extra === 0;
   const start = beyond ? ` ${K} is more than it ever saw` : ` ${K} is within what it saw`;
-  const fate = missing === 0 && result.extra === 0 ? "and it draws exactly what was asked"
+  const fate = exact ? "and it draws exactly what was asked"
     : missing === 0 ? `and nothing is missing, but ${result.extra} more ${result.extra === 1 ? "is" : "are"} there`
     : `and ${missing} of ${K} ${missing === 1 ? "is" : "are"} missing`;
-  const why = beyond && missing === 0 ? ": it composes." : beyond ? ": it does not compose this far." : ".";
+  const why = beyond && exact ? ": it composes." : beyond && missing ? ": it does not compose this far." : ".";
   return `${start}, ${fate}${why}`;
 }
 
-export const plain = (model, column, result, K) => training(model) + HELP[column.intervention] + outcome(model, result, K);
+export const plain = (model, column, result, K) => model.training + HELP[column.intervention] + outcome(model, result, K);
