@@ -15,6 +15,7 @@ from pathlib import Path
 
 from composcope.files import read_json, write_text
 from tests.faults import commands, inputs, kills
+from tests.faults.readers import corpus, readers
 
 KILLS = int(os.environ.get("FAULTS_KILLS", 200))
 INPUTS = int(os.environ.get("FAULTS_INPUTS", 10_000))
@@ -100,8 +101,9 @@ def words(folder: Path, run: Path) -> Row:
 
 def files(folder: Path, run: Path) -> Row:
     """The other four fifths."""
-    examples = INPUTS * 4 // 5 // len(inputs.readers(run)) + 1
-    return counted("files", inputs.campaign(run, folder, examples))
+    every = readers(run)
+    examples = INPUTS * 4 // 5 // len(every) + 1
+    return counted("files", inputs.campaign(every, corpus(folder), folder, examples))
 
 
 def counted(what: str, tally: inputs.Tally) -> Row:
