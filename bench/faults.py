@@ -113,4 +113,7 @@ def counted(what: str, tally: inputs.Tally) -> Row:
 
 
 def told(tally: kills.Tally | inputs.Tally) -> str:
+    """The first faults; all of them go to standard error."""
+    for fault in tally.faults:
+        print(f"bench: faults: {fault}", file=sys.stderr)
     return "; ".join(tally.faults[:3])[:200]

@@ -69,6 +69,15 @@ def tar(members: Mapping[str, bytes]) -> bytes:
     return file.getvalue()
 
 
+def tar_of_size(size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
+    """An archive whose second file claims so many bytes, fewer than none too."""
+    first, second = tarfile.TarInfo("0.json"), tarfile.TarInfo("0.png")
+    second.size = size
+    second.type = kind
+    headers = (entry.tobuf(tarfile.GNU_FORMAT) for entry in (first, second))
+    return b"".join(headers) + bytes(1024)
+
+
 def table(scene: str) -> bytes:
     """A shard of Parquet with one picture."""
     pyarrow = parquet()
@@ -288,7 +297,10 @@ def corpus(folder: Path) -> dict[str, list[bytes]]:
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
     run = f"({canary}) (w) file closefile showpage\n".encode()
     bomb = png()[:8] + chunk(b"IHDR", struct.pack(">IIBBBBB", 10**5, 10**5, 8, 2, 0, 0, 0))
+    kinds = (tarfile.REGTYPE, tarfile.GNUTYPE_SPARSE)
+    sizes = (-1, -512, -(10**6), 2**62)
     return {
+        "h/scenes.tar": [tar_of_size(size, kind) for size in sizes for kind in kinds],
         "a/config.json": [deep, long, json.dumps(blocks).encode(), json.dumps(wide).encode()],
         "b/config.json": [json.dumps(blocks).encode(), json.dumps(wide).encode()],
         "rows.jsonl": [deep, long, b'{"what": 3}', b'{"what": "a", "K": "3"}', b"\xff\xfe"],
