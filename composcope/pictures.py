@@ -5,6 +5,7 @@ Other formats stay closed: some of them are programs (PostScript) or are read by
 own."""
 
 import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,7 +41,10 @@ def opened(source: str | Path | bytes) -> Iterator[Image.Image]:
     except OSError as error:
         raise InputError(f"{name} cannot be read ({error.strerror or error})") from None
     try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
+        with warnings.catch_warnings():  # of Pillow, which warns of what is refused below
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            picture = Image.open(io.BytesIO(data), formats=FORMATS)
+        with picture:
             if picture.width * picture.height > MOST:
                 raise InputError(
                     f"{name} has {picture.width} x {picture.height} pixels: "

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from composcope.errors import InputError
 from composcope.evaluation.detect import CELLS, PARTS, Detector, load, peaks, read_off
 from composcope.experiments import detector
 from composcope.experiments.detector import (
@@ -49,6 +50,13 @@ def test_reading_is_the_inverse_of_the_targets(mirrored):
         )
         assert [(f.color, f.shape, f.size) for f in seen] == [t[2:] for t in truth]
         assert np.allclose([(f.x, f.y) for f in seen], [t[:2] for t in truth], atol=1e-6)
+
+
+@pytest.mark.parametrize("images", [0, -1, 63])
+def test_an_untrained_detector_is_not_made(tmp_path, images):
+    with pytest.raises(InputError, match="at least a batch of --images"):
+        detector.main(size=32, out=tmp_path / "detector", images=images)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_heat_is_the_formula():

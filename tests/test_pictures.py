@@ -4,6 +4,7 @@ failure."""
 import io
 import os
 import struct
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -88,6 +89,15 @@ def bomb(width, height):
 def test_decompression_bombs_are_not_opened(width, height):
     with pytest.raises(InputError, match=r"pixels|damaged"):
         read_picture(bomb(width, height))
+
+
+def test_a_bomb_is_one_sentence_without_a_warning_of_pillow():
+    """Between its limit and twice that Pillow only warns, on standard error."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with pytest.raises(InputError, match="has 10000 x 10000 pixels: more than"):
+            read_picture(bomb(10_000, 10_000))
+    assert said == []
 
 
 @pytest.mark.parametrize("cut", [0, 8, 20, 40, 60])

@@ -17,6 +17,7 @@ from composcope.scenes import ColorCounts, Folder, LocationGrid, Rules
 from composcope.scenes.condition import Vocabulary, conditioner_named
 from composcope.scenes.export import Job, export
 from composcope.scenes.sources import conditions, items, read_item, resized, words
+from tests.faults.readers import tar_of_size
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +179,12 @@ def test_wrong_shards_are_one_sentence(exports, tmp_path):
         shard.addfile(entry, io.BytesIO(b"png"))
     with pytest.raises(InputError, match=r"0: the picture has no scene, 0\.json"):
         items(tmp_path)
+    # An archive that leads back into itself, or before its beginning.
+    for size in (-512, -(10**6)):
+        for kind in (tarfile.REGTYPE, tarfile.GNUTYPE_SPARSE):
+            tar.write_bytes(tar_of_size(size, kind))
+            with pytest.raises(InputError, match=r"scenes-000000\.tar is not a shard \("):
+                items(tmp_path)
     tar.unlink()
     parquet = tmp_path / "scenes-000000.parquet"
     parquet.write_bytes(b"no parquet")
@@ -185,6 +192,20 @@ def test_wrong_shards_are_one_sentence(exports, tmp_path):
         items(tmp_path)
     pyarrow.parquet.write_table(pyarrow.table({"image": [1], "scene": ["{}"]}), parquet)
     with pytest.raises(InputError, match=r"scenes-000000\.parquet is not a shard"):
+        items(tmp_path)
+    table = pyarrow.parquet.read_table(next((exports / "parquet").glob("*.parquet")))
+    scenes = table.column("scene").to_pylist()
+    latin = pyarrow.array([b"\xff"] * len(scenes)).view(pyarrow.utf8())
+    pyarrow.parquet.write_table(table.set_column(2, "scene", latin), parquet)
+    with pytest.raises(InputError, match=r"scenes-000000\.parquet is not a shard .*'utf-8'"):
+        items(tmp_path)
+    images = table.column("image").to_pylist()
+    images[-1] = None
+    pyarrow.parquet.write_table(
+        table.set_column(1, "image", pyarrow.array(images, table.schema.field("image").type)),
+        parquet,
+    )
+    with pytest.raises(InputError, match=r"row \d+: the cell of the picture is empty"):
         items(tmp_path)
     with pytest.raises(InputError, match="holds scenes, not words"):
         words(exports / "webdataset")

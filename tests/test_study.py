@@ -1,6 +1,7 @@
 """The plan of the study is closed, and every node has a file of its own."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -8,8 +9,9 @@ import pytest
 from same_process import composcope
 
 from composcope.errors import InputError
+from composcope.study import cost
 from composcope.study.plan import plan, training
-from composcope.study.table import RUNS
+from composcope.study.table import BY_NAME, RUNS
 
 
 @pytest.mark.parametrize("preset", ["smoke", "laptop"])
@@ -59,3 +61,11 @@ def test_dry_run_prints_the_plan(capsys, tmp_path):
     composcope("reproduce", "--dry-run", "--only", "exp1", "--out", tmp_path)
     assert "train exp1" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dry_run_of_the_paper_tells_gpu_hours(capsys, tmp_path):
+    """The operations of its trainings at the stated rate, and not the minutes of a laptop."""
+    composcope("reproduce", "--preset", "paper", "--dry-run", "--only", "exp1", "--out", tmp_path)
+    told = re.search(r"nodes; ([\d,.]+) hours of one GPU are left", capsys.readouterr().out)
+    hours = cost.training_minutes(BY_NAME["exp1"].config("paper"), "paper") / 60
+    assert hours < float(told[1].replace(",", "")) < 1.2 * hours

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from same_process import composcope
 
 from composcope.diffusion import checkpoint
 from composcope.errors import InputError
@@ -145,11 +146,70 @@ def test_a_training_on_two_gpus_starts_through_torchrun(tmp_path, cluster):
     assert launch(order)[1:5] == ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
 
 
-def test_what_slurm_refuses_is_told_in_a_sentence(tmp_path, cluster):
+def test_what_slurm_refuses_is_told_in_a_sentence_and_leaves_nothing(tmp_path, cluster):
+    study = study_in(tmp_path / "study")
     with pytest.raises(InputError, match=r"sbatch: .*nowhere"):
-        submit_all(study_in(tmp_path), Slurm(partition="nowhere"))
+        submit_all(study, Slurm(partition="nowhere"))
     with pytest.raises(InputError, match=r"sbatch: .*[Ii]nvalid generic resource"):
-        submit_all(study_in(tmp_path), Slurm(gpus=0, slurm=("gres=unicorn",)))
+        submit_all(study, Slurm(gpus=0, slurm=("gres=unicorn",)))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Programs of these names in place of SLURM's."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    def write(**scripts: str) -> None:
+        for name, script in scripts.items():
+            (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (folder / name).chmod(0o755)
+
+    return write
+
+
+def test_the_command_line_reaches_sbatch_with_the_order_of_the_jobs(
+    tmp_path, monkeypatch, capsys, stand_in
+):
+    """Jobs are numbered 1, 2, ... and end at once, without a marker: they have failed."""
+    said = tmp_path / "said"
+    stand_in(squeue="exit 0", sbatch=f'cat >/dev/null; echo "$@" >>{said}; wc -l <{said}')
+    monkeypatch.setattr(slurm, "PATIENCE", 0)
+    monkeypatch.setattr(slurm.time, "sleep", lambda seconds: None)
+    words = ["--partition", "gpu", "--account", "lab", "--time", "2:00:00", "--cpus", "3"]
+    words += ["--memory", "9G", "--gpus", "2", "--nodes", "2", "--slurm", "qos=low", "exclusive"]
+    with pytest.raises(SystemExit, match="2"):
+        composcope(
+            *("reproduce", "--preset", "smoke", "--only", "exp1", "--executor", "slurm"),
+            *("--out", tmp_path / "study", *words),
+        )
+    assert "8 of 8 nodes did not end well (train exp1 first)" in capsys.readouterr().err
+    train, *others = [line.split() for line in said.read_text().splitlines()]
+    asked = ["--partition=gpu", "--account=lab", "--time=2:00:00", "--mem=9G", "--requeue"]
+    asked += ["--qos=low", "--exclusive"]
+    for line in (train, *others):
+        assert set(asked) <= set(line)
+    assert {"--nodes=2", "--gpus-per-node=2", "--cpus-per-task=6"} <= set(train)
+    assert not [word for word in train if "dependency" in word]
+    for line in others:
+        assert {"--nodes=1", "--gpus-per-node=1", "--dependency=afterok:1"} <= set(line)
+
+
+def test_processes_of_several_nodes_meet_at_the_first(monkeypatch, stand_in):
+    stand_in(scontrol='echo "$3" | sed "s/n\\[1-2\\]/n1 n2/"')
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
+    monkeypatch.setenv("SLURM_JOB_ID", "41234")
+    words = launch(Order(("train", "exp1"), "", gpus=8, nodes=2))
+    assert words[0] == "srun"
+    for name, value in (
+        ("--nproc-per-node", "8"),
+        ("--nnodes", "2"),
+        ("--rdzv-endpoint", "n1:21234"),
+    ):
+        assert words[words.index(name) + 1] == value
+    assert words[-4:] == ["-m", "composcope", "train", "exp1"]
 
 
 def test_options_become_words_of_sbatch():

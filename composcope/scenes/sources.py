@@ -55,7 +55,10 @@ class Cell:
     row: int
 
     def read(self) -> bytes:
-        return self.column[self.row]["bytes"].as_py()
+        cell = self.column[self.row].as_py() or {}
+        if not isinstance(cell.get("bytes"), bytes):
+            raise InputError("the cell of the picture is empty")
+        return cell["bytes"]
 
 
 Picture = Path | Slice | Cell
@@ -183,12 +186,16 @@ def of_tars(path: Path, view: str) -> Iterator[Item]:
         scenes: dict[str, Slice] = {}
         try:
             with tarfile.open(shard, "r:") as tar:
+                reached = -1
                 for entry in tar:
+                    if entry.size < 0 or entry.offset <= reached:  # else it may go round for ever
+                        raise InputError(f"{entry.name} has a negative size")
+                    reached = entry.offset
                     key, _, suffix = entry.name.partition(".")
                     kind = scenes if suffix == "json" else pictures
                     if entry.isfile() and f".{suffix}" in (*SUFFIXES, ".json"):
                         kind[key] = Slice(shard, entry.offset_data, entry.size)
-        except tarfile.TarError as error:
+        except (tarfile.TarError, OSError, ValueError) as error:
             raise InputError(f"{shard} is not a shard ({error})") from None
         for key, picture in pictures.items():
             where = f"{shard}, {key}"
@@ -213,7 +220,7 @@ def of_parquet(path: Path, view: str) -> Iterator[Item]:
             scenes = table.column("scene").to_pylist()
             images = table.column("image").combine_chunks()
             Cell(images, 0).read() if scenes else None
-        except (pyarrow.ArrowException, OSError, KeyError, TypeError, AttributeError) as error:
+        except (pyarrow.ArrowException, OSError, KeyError, AttributeError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
             raise InputError(f"{shard} is not a shard of `image` and `scene` ({reason})") from None
         for row, scene in enumerate(scenes):

@@ -1,7 +1,7 @@
 """The study through SLURM: a job a node, their order kept by SLURM itself, so that nothing has to
 stay and watch.
 
-    sbatch --job-name NAME --dependency afterok:NEEDS --requeue ... FOLDER/jobs/NODE.sh
+    sbatch --job-name NAME --dependency afterok:NEEDS --requeue ...
 
 SLURM is asked which jobs there are, by their names: so the command may be stopped and started again
 at any moment, and finds its jobs. A job writes the marker of its node when the command has ended
@@ -20,10 +20,9 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from composcope.errors import InputError, Stopped
-from composcope.files import read_json, write_text
+from composcope.files import folder_for, parse_json, write_text
 from composcope.options import Word
 from composcope.progress import live
 from composcope.study.schedule import Done, Node, Study
@@ -118,9 +117,9 @@ def launch(order: Order) -> list[str]:
 # What runs inside a job.
 
 
-def work(path: Path) -> int:
-    """Do what an Order says; its exit code. Signals are handed on, and the notice of the end of
-    time queues it again."""
+def work(order: Order) -> int:
+    """Do what it says; its exit code. Signals are handed on, and the notice of the end of time
+    queues it again."""
     notices: list[int] = []
     process: subprocess.Popen | None = None
 
@@ -131,7 +130,6 @@ def work(path: Path) -> int:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGUSR1, end)
-    order: Order = read_json(path, Order)
     began = time.monotonic()
     process = subprocess.Popen(launch(order))
     if notices:  # they came before there was anything to end
@@ -148,14 +146,15 @@ def work(path: Path) -> int:
 # What runs where the user is.
 
 
-def ask(*words: str) -> str:
-    """The answer of one of SLURM's commands; an InputError says what it did not like."""
+def ask(*words: str, given: str | None = None) -> str:
+    """What one of SLURM's commands answers to what it is given; an InputError says what it did not
+    like."""
     if shutil.which(words[0]) is None:
         raise InputError(
             f"there is no SLURM here ({words[0]} is not found); "
             "run this on the cluster, or without --executor"
         )
-    answer = subprocess.run(words, capture_output=True, text=True)
+    answer = subprocess.run(words, input=given, capture_output=True, text=True)
     if answer.returncode:
         reason = " ".join(answer.stderr.split()) or f"exit code {answer.returncode}"
         raise InputError(f"{words[0]}: {reason}")
@@ -179,21 +178,19 @@ def queue() -> dict[str, tuple[str, str]]:
 def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
     """The number of a new job."""
     gpus, nodes = share(slurm, node)
-    script = study.folder / "jobs" / f"{node.name}.sh"
     order = Order(node.command, str(study.marker(node.name).resolve()), gpus, nodes)
-    path = script.with_suffix(".json")
-    write_text(path, json.dumps(asdict(order)))
-    here = [sys.executable, "-m", "composcope.study.slurm", str(path.resolve())]
+    here = [sys.executable, "-m", "composcope.study.slurm", json.dumps(asdict(order))]
     # The command listens to USR1 once it runs.
-    write_text(script, f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n")
+    script = f"#!/bin/sh\ntrap '' USR1\nexec {shlex.join(here)}\n"
     log = study.log(node.name).resolve()
-    log.parent.mkdir(parents=True, exist_ok=True)
     words = [f"--job-name={job_name(study, node)}", f"--output={log}"]
     words += ["--open-mode=append", "--parsable"]
     words += ["--requeue", f"--signal=B:USR1@{NOTICE}", f"--comment={node.name}"]
     if needs:
         words += [f"--dependency=afterok:{':'.join(needs)}", "--kill-on-invalid-dep=yes"]
-    return ask("sbatch", *words, *slurm.options(node), str(script)).strip().partition(";")[0]
+    with folder_for(log.parent):
+        answer = ask("sbatch", *words, *slurm.options(node), given=script)
+    return answer.strip().partition(";")[0]
 
 
 def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
@@ -245,4 +242,4 @@ def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(work(Path(sys.argv[1])))
+    sys.exit(work(parse_json(sys.argv[1], Order, "the order of a job")))

@@ -17,6 +17,7 @@ from composcope import cli
 from composcope.diffusion.recipe import Recipe
 from composcope.runs.config import Architecture, Config
 from tests.faults.inputs import Hang, Tally, limited
+from tests.faults.readers import png
 
 BAD = (
     *("-1", "nan", "inf", "1e999", "9" * 30, "0", "-0.5", "", " ", "x", "meta", "1,nan", "nan,nan"),
@@ -39,7 +40,7 @@ def corpus(run: Path) -> list[list[str]]:
         [*smoke, "--data", "nowhere"],
         ["train", "images", "--preset", "smoke", "--out", "out"],
         ["train", "exp9", "--out", "out"],
-        ["sample", str(run), "nan,nan", "--out", "out/a.png"],
+        ["sample", str(run), "--asked", "nan,nan", "--out", "out/a.png"],
         ["sample", str(run), "--seed", huge],
         ["sample", str(run), "--device", "meta"],
         ["sample", str(run), "--steps", "0"],
@@ -57,22 +58,38 @@ def corpus(run: Path) -> list[list[str]]:
     ]
 
 
+OWN = "def denoiser(x, sigma, cond):\n    return x / 2\n"
+
+
+def own_model(folder: Path) -> list[str]:
+    """Words that audit a denoiser of one's own, which is put into a folder with a picture."""
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    (folder / "own.py").write_text(OWN)
+    (folder / "images" / "a.png").write_bytes(png())
+    where = [f"{folder / 'own.py'}:denoiser", "--images", str(folder / "images")]
+    return [*where, "--size", "8", "--sigmas", "1"]
+
+
+# Taken, these would take long, or not end: what they are given is refused, after all else is read.
+REFUSED = "demo", "features", "sim", "report", "explore"
+
+
 def commands(run: Path) -> dict[str, list[str]]:
-    """Words that make each command short, where it takes what it is given; `run` is a finished run."""
+    """Words that make each command short; `run` is a finished run."""
     return {
         "demo": ["--num", "0"],
         "scenes": ["--out", "out", "--num", "1", "--size", "8"],
         "train": ["exp1", "--preset", "smoke", "--dry-run"],
         "distill": [str(run), "--images", "16", "--dry-run"],
-        "sample": [str(run), "0.5,0.5", "--n", "1", "--steps", "2"],
+        "sample": [str(run), "--asked", "0.5,0.5", "-n", "1", "--steps", "2"],
         "evaluate": [str(run), "--num", "1", "--max", "0", "--steps", "2"],
-        "locality": [str(run), "--num", "1", "--noise-levels", "0"],
-        "audit": ["nowhere:nothing", "--images", "nowhere"],
+        "locality": [str(run), "--num", "1", "--noise-levels", "1"],
+        "audit": own_model(run.parent / "own"),
         "features": [str(run), "--num", "0"],
-        "theory": ["--only", "nothing"],
+        "theory": ["--only", "lemma_1"],
         "sim": ["--only", "nothing"],
         "reproduce": ["--preset", "smoke", "--only", "exp1", "--dry-run"],
-        "report": ["--results", "nowhere"],
+        "report": ["--results", "nowhere", "--compare", "nobody", "nothing"],
         "explore": ["--port", "-1"],
         "models": [],
         "rows": ["--folders", "nowhere"],

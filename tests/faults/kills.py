@@ -97,10 +97,12 @@ def progress(folder: Path) -> int:
     return (found[0] if found else 0) + len(whole)
 
 
-# Children, forked from a process that has imported all of this and done nothing.
+# Children, forked from a process that has imported all of this and done nothing; what torch imports
+# when it is first used is there too, else most kills would fall into that.
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["tests.faults.kills"])
+LATE = "torch._dynamo"
+SERVER.set_forkserver_preload(["tests.faults.kills", LATE])
 
 
 def started(
