@@ -53,7 +53,7 @@ def met_panel(
 ) -> None:
     """The dashed line is all that was asked for, the grey ground what training images showed."""
     most = max((row.K or 0 for _, _, rows in lines for row in rows), default=1)
-    above = {"textcoords": "offset points", "ha": "right", "color": "gray"}
+    above: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "color": "gray"}
     panel.plot([0, most], [0, most], "--", color="gray", lw=1)
     panel.annotate("all", (most, most), (-4, 2), **above)
     if trained:

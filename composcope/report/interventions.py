@@ -66,8 +66,8 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
         found = points(rows, known)
         for point in found:
             style = look(point.run)
-            looks = {"color": style.color, "ms": 5, "alpha": 0.8, "label": point.run}
-            panel.plot(point.early, point.final, style.marker, **looks)
+            at = (point.early, point.final)
+            panel.plot(*at, style.marker, color=style.color, ms=5, alpha=0.8, label=point.run)
         panel.set(xlabel=f"early {known}", ylabel="places filled of 6 in the end")
         whole = [
             row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma
