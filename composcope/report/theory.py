@@ -261,7 +261,7 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
                 [(row.step, row.value, row.low, row.high) for row in found]
             ).T
             style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
-            bars = [value - low, high - value]
+            bars = np.clip([value - low, high - value], 0, None)
             label = combination + words
             axis.errorbar(step, value, bars, fmt=style, label=label, color=color, elinewidth=0.7)
     labelled(axes[0], "training step", "share of draws")
