@@ -72,6 +72,14 @@ def test_dead_links_are_found(tmp_path):
     assert dead_links(tmp_path / "page.md") == ["there.md#not-here", "gone.md"]
 
 
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_local_conditions_have_one_name(path):
+    """The log tells what was thought at the time."""
+    if path.name != "LOG.md":
+        text = path.read_text()
+        assert not re.search(r"\brepair|\bmend(s|ed|ing)?\b|\w \+ local(?! conditions)", text)
+
+
 # ----------------------------------------------------------------------------
 # What is made of rows.
 

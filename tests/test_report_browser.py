@@ -141,6 +141,18 @@ def test_pictures_enlarge_on_click_and_by_key(browser, path):
     tab.close()
 
 
+def test_the_denoising_of_three_models_moves(browser, path):
+    """In whole multiples of their pixels; and not for readers who asked their system for none."""
+    walks = """() => [...document.querySelectorAll('.walk')].map(one =>
+      [one.getAnimations().length, one.getBoundingClientRect().width / 64])"""
+    tab = shown(browser, path, 1280)
+    assert tab.evaluate(walks) == [[1, 3]] * 3
+    tab.close()
+    tab = shown(browser, path, 1280, reduced_motion="reduce")
+    assert tab.evaluate(walks) == [[0, 3]] * 3
+    tab.close()
+
+
 def test_in_the_dark_figures_are_light(browser, path):
     tab = shown(browser, path, 390, "dark")
     light = """() => {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from composcope.report.marks import two, verdict
+from composcope.report.marks import paper_of, two, verdict
 from composcope.report.material import joined, one
 from composcope.report.words import (
     claims,
@@ -58,6 +58,11 @@ WITH_LOCAL = {"intervention": LOCAL.name, "radius": LOCAL.radius}
 )
 def test_two_significant_digits(value, words):
     assert two(value) == words
+
+
+@pytest.mark.parametrize("run", ["exp2-penalty", "exp3-penalty", "exp2l-wide"])
+def test_the_paper_has_no_number_of_what_it_did_not_train(run):
+    assert not paper_of(Side(run)) and paper_of(Side("exp2"))
 
 
 @pytest.mark.parametrize(

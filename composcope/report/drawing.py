@@ -50,7 +50,8 @@ def legend(panel: Axes) -> None:
     if not labels:
         return
     grid = panel.get_subplotspec()
-    width = 72 * panel.figure.get_figwidth() / (grid.get_gridspec().ncols if grid else 1)  # points
+    inches = panel.figure.bbox.width / panel.figure.dpi
+    width = 72 * inches / (grid.get_gridspec().ncols if grid else 1)  # points
     longest = 35 + 4.8 * max(map(len, labels))  # of a line's sample and its name
     columns = min(len(labels), max(1, int(0.88 * width / longest)))
     spacing = {"columnspacing": 1.2, "handletextpad": 0.5, "borderaxespad": 0.2, "borderpad": 0.2}

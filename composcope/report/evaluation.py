@@ -10,8 +10,8 @@ from rich.console import Group
 
 from composcope.progress import terminal_table
 from composcope.report.drawing import legend
-from composcope.report.locality import line
-from composcope.report.looks import label
+from composcope.report.locality import over
+from composcope.report.looks import label, look
 from composcope.report.sheets import sheet
 from composcope.results import Row, grouped, where
 
@@ -84,6 +84,6 @@ def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
         axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
     by_model = grouped(where(rows, what=what), lambda row: label(row.run, row.intervention))
     for model, own in by_model.items():
-        line(axes, own, model, None, along="K")
+        over(axes, own, "K", look(own[0].run, own[0].intervention), model)
     legend(axes)
     return figure

@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.locality import edges, line, lines_by
+from composcope.report.locality import edges, lines_by, over
+from composcope.report.looks import Look
 from composcope.results import Row, where
 
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
@@ -103,7 +104,7 @@ def profile(rows: Sequence[Row]) -> Figure:
         of_kind = where(rows, what=f"features/{name}")
         own = [row for row in of_kind if row.index is not None]
         for level, color in LEVELS.items():
-            line(panel, where(own, level=level), f"{level} noise", color, along="index")
+            over(panel, where(own, level=level), "index", Look(color, "o"), f"{level} noise")
         for row, style in zip(where(of_kind, part="output"), (":", "--"), strict=False):
             if row.value is not None:
                 panel.axhline(float(row.value), color="gray", ls=style, lw=1, label=row.layer)

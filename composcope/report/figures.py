@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.locality import crosses, edges, whiskers
+from composcope.report.locality import crosses, over, whiskers
 from composcope.report.looks import Look, look
 from composcope.report.marks import name
 from composcope.results import Row, grouped
@@ -21,18 +21,6 @@ WIDTH = 5.6  # inches of a figure that shares its line with another
 
 def look_of(side: Side) -> Look:
     return look(side.run, side.intervention.name if side.intervention else None)
-
-
-def over(
-    panel: Axes, rows: Sequence[Row], along: str, style: Look, label: str, shift: float = 0.0
-) -> None:
-    """One model: a line over a coordinate, with a thin bar for every interval."""
-    own = sorted(rows, key=lambda row: getattr(row, along))
-    at = np.array([getattr(row, along) for row in own], float) + shift
-    value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-    bars = np.clip([value - low, high - value], 0, None)
-    looks: dict[str, Any] = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
-    panel.errorbar(at, value, bars, elinewidth=0.7, label=label, **looks)
 
 
 def met(
@@ -53,7 +41,7 @@ def met_panel(
 ) -> None:
     """The dashed line is all that was asked for, the grey ground what training images showed."""
     most = max((row.K or 0 for _, _, rows in lines for row in rows), default=1)
-    above = {"textcoords": "offset points", "ha": "right", "color": "gray"}
+    above: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "color": "gray"}
     panel.plot([0, most], [0, most], "--", color="gray", lw=1)
     panel.annotate("all", (most, most), (-4, 2), **above)
     if trained:
@@ -165,39 +153,22 @@ def rule() -> Figure:
             there = image < all_there
             close = image < all_there + nearly
             color = "#0072B2" if there else "#56B4E9" if close else "none"
-            panel.plot(
-                K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6, alpha=1 if there else 0.6
-            )
+            faint = 1 if there else 0.6
+            panel.plot(K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6, alpha=faint)
         success = all_there == 8 if K <= 3 else all_there + nearly == 8 and all_there > 2
         panel.text(K, 8.25, "✓" if success else "✗", ha="center", va="center", fontsize=13)
     panel.plot([3.5, 3.5], [-0.5, 10.2], color="gray", lw=1, ls="--")
+    small: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+    panel.text(2, 9.5, "trained on 1-3:\nall K, in every image", **small)
     panel.text(
-        2, 9.5, "trained on 1-3:\nall K, in every image", ha="center", va="center", fontsize=8
+        6.6, 9.5, "beyond: never fewer than K - 2,\nand all K in more than a quarter", **small
     )
-    panel.text(
-        6.6,
-        9.5,
-        "beyond: never fewer than K - 2,\nand all K in more than a quarter",
-        ha="center",
-        va="center",
-        fontsize=8,
-    )
-    panel.annotate(
-        "$K_{max}$ = 7",
-        (7, -0.55),
-        (7, -2.0),
-        ha="center",
-        arrowprops={"arrowstyle": "->", "color": "gray"},
-    )
+    arrow = {"arrowstyle": "->", "color": "gray"}
+    panel.annotate("$K_{max}$ = 7", (7, -0.55), (7, -2.0), ha="center", arrowprops=arrow)
     for color, label in (("#0072B2", "all K"), ("#56B4E9", "K - 1 or K - 2"), ("none", "fewer")):
         panel.plot([], [], "s", ms=8, mfc=color, mec="gray", mew=0.6, label=label)
-    panel.set(
-        xlim=(0.4, 9.6),
-        ylim=(-2.4, 10.4),
-        xticks=range(1, 10),
-        yticks=[],
-        xlabel="K, objects asked for",
-    )
+    panel.set(xlim=(0.4, 9.6), ylim=(-2.4, 10.4), xticks=range(1, 10), yticks=[])
+    panel.set_xlabel("K, objects asked for")
     panel.spines["left"].set_visible(False)
     legend(panel)
     return figure

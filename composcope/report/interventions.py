@@ -4,12 +4,11 @@ composition, neighbourhoods that models find themselves. Functions of rows.
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.figures import WIDTH, met_panel, over
-from composcope.report.locality import edges
+from composcope.report.figures import WIDTH, met_panel
+from composcope.report.locality import over
 from composcope.report.looks import Look, label, look
 from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, listed, name, told, two
 from composcope.report.material import conditional, k_max, of_nine, one
@@ -66,8 +65,8 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
         found = points(rows, known)
         for point in found:
             style = look(point.run)
-            looks = {"color": style.color, "ms": 5, "alpha": 0.8, "label": point.run}
-            panel.plot(point.early, point.final, style.marker, **looks)
+            at = (point.early, point.final)
+            panel.plot(*at, style.marker, color=style.color, ms=5, alpha=0.8, label=point.run)
         panel.set(xlabel=f"early {known}", ylabel="places filled of 6 in the end")
         whole = [
             row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma
@@ -82,12 +81,7 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
         ylim=(-1.05, 1.05),
     )
     if levels:
-        ordered = sorted(levels, key=lambda row: row.sigma or 0)
-        value, low, high = np.array([edges(row.estimate) for row in ordered]).T
-        bars = np.clip([value - low, high - value], 0, None)
-        third.errorbar(
-            [row.sigma for row in ordered], value, bars, marker="o", ms=4.5, elinewidth=0.7
-        )
+        over(third, levels, "sigma", Look("C0", "o"), "")
         third.invert_xaxis()
     third.axhline(0, color="gray", lw=0.6)
     names = first.get_legend_handles_labels()

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.looks import look
+from composcope.report.looks import Look, look
 from composcope.results import Estimate, Row, grouped, spearman, where
 
 COLORS = (
@@ -128,7 +128,7 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
         own = [row for row in where(rows, what=what) if row.sigma is not None]
         if not own:
             continue
-        line(panel, own, label, color)
+        over(panel, own, "sigma", Look(color, "o"), label)
         known = sorted((row.sigma, row.chance) for row in own if row.chance is not None)
         if known:
             panel.plot(*zip(*known, strict=True), ":", color=color, lw=1)
@@ -139,22 +139,22 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
 def lines_by(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
     """A line over noise levels for each value of a coordinate."""
     for index, (value, own) in enumerate(grouped(rows, by).items()):
-        line(panel, own, str(value), COLORS[index % len(COLORS)])
+        over(panel, own, "sigma", Look(COLORS[index % len(COLORS)], "o"), str(value))
     panel.set(xscale="log", xlabel=NOISE_LEVEL)
 
 
-def line(
-    panel: Axes, rows: Sequence[Row], label: str, color: str | None, along: str = "sigma"
+def over(
+    panel: Axes, rows: Sequence[Row], along: str, style: Look, label: str, shift: float = 0.0
 ) -> None:
-    """A line over noise levels, or another coordinate, with its 95 % interval; without a colour, in
-    the next one."""
-    own = [row for row in rows if row.value is not None]
-    own.sort(key=lambda row: getattr(row, along))
-    at = [getattr(row, along) for row in own]
+    """A line over a coordinate, with a thin bar for every 95 % interval."""
+    own = sorted(
+        (row for row in rows if row.value is not None), key=lambda row: getattr(row, along)
+    )
+    at = np.array([getattr(row, along) for row in own], float) + shift
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
     bars = np.clip([value - low, high - value], 0, None)
-    looks: dict[str, Any] = {"marker": "o", "ms": 2.5, "lw": 1.2, "elinewidth": 0.7}
-    panel.errorbar(at, value, bars, label=label, color=color, **looks)
+    looks: dict[str, Any] = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
+    panel.errorbar(at, value, bars, elinewidth=0.7, label=label, **looks)
 
 
 def edges(found: Estimate) -> tuple[float, float, float]:

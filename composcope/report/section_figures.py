@@ -130,7 +130,7 @@ def look_figures(material: Material) -> list[Shown]:
     if points:
         text = (
             "Every dot is a model, the smaller dots are earlier in its training. Conditional "
-            "locality is the share of the left figure above, over all noise levels."
+            "locality is the share of a condition's effect near its place, over all noise levels."
         )
         shown.append(Shown(locality.scatter(points), text))
     return shown

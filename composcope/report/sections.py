@@ -32,8 +32,9 @@ class Section:
     tables: Callable[[Material], Mapping[str, Table]]  # by their titles
     every: Callable[[Material], Sequence[Row]]  # all rows that are listed behind the tables
     arranged: Callable[[Sequence[Shown], str], str] = gallery  # figures, or `none`, as HTML
+    more: Callable[[Material], Sequence[str]] = lambda material: ()  # below the answer
     beside: Callable[[Material], str] = lambda material: ""  # what stands below the figures
-    after: Callable[[Material], str] = lambda material: ""  # what stands below the answer
+    after: Callable[[Material], str] = lambda material: ""  # what stands below all these words
 
 
 K_MAX_WORDS = (
@@ -154,9 +155,7 @@ SECTIONS = (
         lambda m: {"": tables.lengths(m.rows, FORCED)},
         lambda m: [r for r in of_runs(m.rows, FORCED) if r.intervention or r.run != "exp2"],
         beside=walks,
-        after=lambda m: "".join(
-            f"<p class=more>{html.escape(part)}</p>" for part in beyond(m.rows)
-        ),
+        more=lambda m: beyond(m.rows),
     ),
     Section(
         "labels",
@@ -221,13 +220,12 @@ def numbers(shown: Section, material: Material) -> str:
 
 
 def section(shown: Section, material: Material) -> str:
-    answers = "".join(
-        f"<p class=answer>{html.escape(answer)}</p>" for answer in shown.answer(material)
-    )
+    answers = [f"<p class=answer>{html.escape(text)}</p>" for text in shown.answer(material)]
+    answers += [f"<p class=more>{html.escape(text)}</p>" for text in shown.more(material)]
     pictures = shown.arranged(shown.figures(material), shown.none) + shown.beside(material)
     return (
         f"<section id={shown.name}><h2>{html.escape(shown.question)}</h2>"
         "<p class=small><b>The paper:</b> "
-        f"{html.escape(shown.paper)}</p>{pictures}{answers}{shown.after(material)}"
+        f"{html.escape(shown.paper)}</p>{pictures}{''.join(answers)}{shown.after(material)}"
         f"{folded('Numbers, intervals and commands', numbers(shown, material))}</section>"
     )

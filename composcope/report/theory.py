@@ -261,15 +261,9 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
                 [(row.step, row.value, row.low, row.high) for row in found]
             ).T
             style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
-            looks = {"color": color, "elinewidth": 0.7}
-            axis.errorbar(
-                step,
-                value,
-                [value - low, high - value],
-                fmt=style,
-                label=combination + words,
-                **looks,
-            )
+            bars = np.clip([value - low, high - value], 0, None)
+            label = combination + words
+            axis.errorbar(step, value, bars, fmt=style, label=label, color=color, elinewidth=0.7)
     labelled(axes[0], "training step", "share of draws")
     axes[1].set(xlabel="training step", ylabel="share of draws")  # the same lines
     colour, size = (

@@ -107,12 +107,12 @@ PAPER_NONE_ASKED: dict[
 
 
 def paper_key(config: Config) -> tuple[Kind, int] | None:
-    """Where a model stands in the paper's tables: scenes from one object on, and patches smaller
-    than the image.
+    """Where a model stands in the paper's tables: scenes from one object on, patches smaller than
+    the image, and no penalty.
 
     Of patches as wide as the image section E.3 gives no number."""
     wide = config.net == "local" and covers(config)
-    if config.objects[0] != 1 or wide:
+    if config.objects[0] != 1 or wide or config.recipe.penalty:
         return None
     return (config.conditioner, config.labels, config.net), config.objects[1]
 

@@ -81,7 +81,7 @@ def without_weights(folder: Path, rows: Sequence[Row]) -> list[str]:
 
 
 def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Sequence[str]) -> str:
-    head = ("model", "trained on", "pixels", "images seen", "K_max [95 %]", "drawn of 9 [95 %]")
+    head = ("model", "trained on", "pixels", "images seen", "K_max [95 %]", "filled of 9 [95 %]")
     shown = table(Table(head, lines))
     for file in made:
         name = file.removesuffix(".md")
@@ -200,10 +200,10 @@ def can(side: Side, config: Config, rows: Sequence[Row]) -> list[str]:
     found = {row.K: row for row in of_side(rows, side, "length/found")}
     shown = [f"{told(found[K])} of {K}" for K in SHOWN_K if K in found]
     if shown:
-        lines.append(f"It draws, in the place asked for, a mean of {', '.join(shown)}.")
+        lines.append(f"On average it draws, as asked, {', '.join(shown)}.")
     share = one(rows, side, "locality/conditional_locality")
     if share:
-        chance = f", where {two(share.chance)} is chance" if share.chance else ""
+        chance = f" (chance: {two(share.chance)})" if share.chance else ""
         lines.append(f"Its conditional locality is {told(share)}{chance}.")
     return lines or ["Nothing of this is measured."]
 
@@ -220,17 +220,17 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
         )
     none = one(rows, side, "length/drawn", K=0)
     if none and none.value:
-        lines.append(f"Asked for nothing it still draws {told(none)} objects an image.")
+        lines.append(f"Asked for nothing, it still draws {told(none)} objects an image.")
     extras = most_unlabelled(config.labels, config.objects[1])
     if extras:
         lines.append(
             f"It adds objects nobody asked for: up to {extras} of a training image had no label, "
-            "and as many are not counted as faults."
+            "and as many extras are allowed."
         )
     if asked is None:
         lines.append("Nothing can be asked of it.")
     else:
-        lines.append(f"It can be asked for {asked.noun}s only, {asked.most} at most in a test.")
+        lines.append(f"It can be asked only for {asked.noun}s, at most {asked.most} in a test.")
     size = config.architecture.resolution
     lines.append(f"It draws our CLEVR scenes of {size} x {size} pixels, and no other images.")
     return lines
@@ -246,7 +246,7 @@ def usage(name: str, asked: SumOfParts | None) -> str:
 
 BY_K = ("exact", "complete", "found", "missing", "extra", "merged")
 BY_K_NOTE = (
-    "By the number K of conditions asked. Exact: share of images with all that was asked and no "
+    "By the number K of conditions asked for. Exact: share of images with all that was asked and no "
     "more than training leaves unlabelled; complete: with all that was asked; the others are "
     "objects an image: found in place, missing, extra, and merged into a neighbour."
 )
@@ -269,7 +269,7 @@ def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
     every = [[*setting(row), told(row)] for row in where(rows, what="length/k_max")]
     if every:
         head = ("weights", "intervention", "radius", "places", "tolerance", "rule", "K_max [95 %]")
-        parts += ["K_max in every way that it was asked and judged:"]
+        parts += ["K_max by every way of asking and judging:"]
         parts.append(table(Table(head, every)))
     parts.append(f"All {len(rows):,} rows: `composcope rows --where run={side.run}`.")
     return parts
@@ -311,8 +311,8 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
         chance = "" if row.chance is None else two(row.chance)
         lines.append([str(row.condition), told(row), chance])
     note = (
-        "Of what a word of the prompt changes in the picture at the highest noise level, the share "
-        "in the third of the picture that its clause speaks of."
+        "The share of a word's effect, at the highest noise level, that lies in the third of the "
+        "picture that its phrase names."
     )
     parts.append(table(Table(("word", "share [95 %]", "chance"), lines, note)))
     parts += [

@@ -59,6 +59,7 @@ def written(section: Section, material: Material, figures: dict[str, Figure]) ->
     """A question, what the paper says, our answer, figures, tables; figures go into `figures`."""
     parts = [f"## {section.question}", f"**The paper.** {plain(section.paper)}"]
     parts += [f"**Here.** {plain(answer)}" for answer in section.answer(material)]
+    parts += [plain(text) for text in section.more(material)]
     for number, shown in enumerate(section.figures(material), start=1):
         file = f"{FOLDER}/{section.name}-{number}.svg"
         figures[file] = shown.figure
