@@ -8,9 +8,9 @@ import torch
 from composcope.adapters import Classes
 from composcope.errors import InputError
 from composcope.locality import LocalConditions, audit
-from composcope.locality.audit import states_at
+from composcope.locality.audit import states_at, table_of
 from composcope.locality.contract import condition_names
-from composcope.results import where
+from composcope.results import row, where
 from composcope.scenes.condition import ColorCounts, LocationGrid
 
 GRID = LocationGrid(8)
@@ -94,6 +94,13 @@ def test_rows_and_table_hold_what_was_measured():
     lines = report.table().splitlines()
     assert len(lines) == 1 + len(SIGMAS) + 2
     assert lines[-1].startswith("conditional locality 1.00 [1.00, 1.00], chance 0.")
+
+
+def test_lines_of_the_table_fall_in_noise_also_where_pixels_are_measured_at_some_levels_only():
+    rows = [row("locality/square", 3, sigma=sigma, pixel=(1, 1)) for sigma in (5.0, 0.5)]
+    rows += [row("locality/overlap", 0.1, sigma=sigma, chance=0.2) for sigma in (5.0, 2.0, 0.5)]
+    lines = table_of(rows).splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["5.000", "2.000", "0.500"]
 
 
 def test_without_conditions_only_pixels_are_measured():

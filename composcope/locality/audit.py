@@ -214,7 +214,7 @@ def table_of(rows: Sequence[Row], note: str = Audit.note) -> str:
     by: dict[tuple[str, float | None], Row] = {}
     for one in reversed(rows):
         by[one.what, one.sigma] = one
-    sigmas = list(dict.fromkeys(one.sigma for one in rows if one.sigma is not None))
+    sigmas = sorted({one.sigma for one in rows if one.sigma is not None}, reverse=True)
     known = {key for key, one in by.items() if one.value is not None}
     columns = [what for what in TABLE if any((what, sigma) in known for sigma in sigmas)]
     lines = ["   sigma  " + "".join(f"{TABLE[what]:>24}" for what in columns)]
