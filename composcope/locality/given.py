@@ -40,10 +40,8 @@ def object_at(source: str, what: str) -> Any:
     """What a file or a module calls so; the file is run because the user named it."""
     place, _, name = source.rpartition(":")
     if not place or not name:
-        raise InputError(
-            f"{what} {source!r}: give FILE.py:NAME, such as my_model.py:denoiser; trained runs are "
-            "for `composcope locality`"
-        )
+        runs = "; for trained runs: composcope locality" if what == "denoiser" else ""
+        raise InputError(f"{what} {source!r}: give FILE.py:NAME, such as my_model.py:denoiser{runs}")
     with foreign(source):
         try:
             is_file = place.endswith(".py")
