@@ -41,7 +41,9 @@ def object_at(source: str, what: str) -> Any:
     place, _, name = source.rpartition(":")
     if not place or not name:
         runs = "; for trained runs: composcope locality" if what == "denoiser" else ""
-        raise InputError(f"{what} {source!r}: give FILE.py:NAME, such as my_model.py:denoiser{runs}")
+        raise InputError(
+            f"{what} {source!r}: give FILE.py:NAME, such as my_model.py:denoiser{runs}"
+        )
     with foreign(source):
         try:
             is_file = place.endswith(".py")
