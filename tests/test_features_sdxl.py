@@ -151,6 +151,13 @@ def test_thirds_are_those_of_the_clause():
     prompt = "a photograph with a red cube on the left, and a ball on the right"
     found = {word.text: third for word, third in thirds(prompt).items()}
     assert found == {"red": 0, "cube": 0, "left": 0, "ball": 2, "right": 2}
+    assert thirds("a cat left of a dog") == {}  # the cat may be anywhere but at the right edge
+    there = thirds("a cat on the right of the picture")
+    assert {word.text: third for word, third in there.items()} == {
+        "cat": 2,
+        "right": 2,
+        "picture": 2,
+    }
 
 
 def test_share_in_a_third():

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import torch
 
+from composcope.adapters import Classes
 from composcope.errors import InputError
 from composcope.locality import LocalConditions, audit
-from composcope.locality.audit import states_at
+from composcope.locality.audit import states_at, table_of
 from composcope.locality.contract import condition_names
-from composcope.results import where
+from composcope.results import row, where
 from composcope.scenes.condition import ColorCounts, LocationGrid
 
 GRID = LocationGrid(8)
@@ -95,6 +96,13 @@ def test_rows_and_table_hold_what_was_measured():
     assert lines[-1].startswith("conditional locality 1.00 [1.00, 1.00], chance 0.")
 
 
+def test_lines_of_the_table_fall_in_noise_also_where_pixels_are_measured_at_some_levels_only():
+    rows = [row("locality/square", 3, sigma=sigma, pixel=(1, 1)) for sigma in (5.0, 0.5)]
+    rows += [row("locality/overlap", 0.1, sigma=sigma, chance=0.2) for sigma in (5.0, 2.0, 0.5)]
+    lines = table_of(rows).splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["5.000", "2.000", "0.500"]
+
+
 def test_without_conditions_only_pixels_are_measured():
     report = audit(lambda x, sigma, cond: 2 * x, torch.randn(2, 3, 16, 16), sigmas=SIGMAS)
     assert {row.what for row in report.rows()} == {"locality/square", "locality/energy"}
@@ -124,6 +132,23 @@ def test_conditions_without_a_place_have_influences_and_overlap_and_no_share_nea
         "brown",
         "red",
     ]
+
+
+def test_of_classes_of_which_none_can_be_left_out_pixels_are_measured_as_asked():
+    def bright(x, sigma, cond):
+        """Class k sees its own pixel 1 + k times."""
+        return x * (1 + cond.argmax(1))[:, None, None, None]
+
+    report = audit(bright, torch.randn(2, 3, 8, 8), [(2,), (2,)], Classes(3), sigmas=SIGMAS)
+    assert values(report.rows(), "energy") == pytest.approx([9.0**2] * 2)  # three channels of 3
+    assert {row.what for row in report.rows()} == {"locality/square", "locality/energy"}
+    assert "a class cannot be left out: only pixels were measured" in report.table()
+    assert len(report.plot().axes) == 2 * 2
+    with pytest.raises(InputError, match="there is no class 3"):
+        audit(bright, torch.randn(1, 3, 8, 8), [(3,)], Classes(3), sigmas=SIGMAS)
+    one = audit(bright, torch.randn(1, 3, 8, 8), [(2,)], Classes(3, null=0), sigmas=SIGMAS)
+    assert "no image has two conditions that act: there is no overlap" in one.table()
+    assert "overlap" not in one.table().splitlines()[0]
 
 
 def test_a_wrapped_denoiser_is_measured_with_its_own_conditioner_and_its_rows_say_so():

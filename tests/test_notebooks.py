@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,11 @@ def results(path: Path) -> list[tuple[int, int]]:
     return counts
 
 
+def models(path: Path) -> list[str]:
+    """The weights and shapes that it tells of: those of the models that ship today."""
+    return re.findall(r"'weights': '\w+'|torch\.Size\([^)]*\)", path.read_text())
+
+
 @pytest.mark.parametrize("name", ["tour", "your_model"])
 def test_a_notebook_shows_what_it_gives(name, tmp_path):
     """Executed in a copy: an error in a cell ends it, and as many results come as are kept."""
@@ -49,4 +55,5 @@ def test_a_notebook_shows_what_it_gives(name, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert results(Path(copy)) == results(kept)
+    assert models(Path(copy)) == models(kept)
     assert sum(pictures for pictures, _ in results(kept)) >= 4

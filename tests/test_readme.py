@@ -78,6 +78,12 @@ def test_the_commands_run_in_the_order_they_stand(tmp_path, monkeypatch):
     ).exists()
 
 
+def test_the_examples_are_short():
+    """The headline in at most twelve lines, an own model in ten."""
+    lengths = [len([line for line in code.splitlines() if line]) for code in blocks("python")]
+    assert lengths[0] <= 12 and lengths[1] <= 10
+
+
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split()[1])
 def test_the_examples_run(code):
     exec(compile(code, "README.md", "exec"), {})

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from same_process import typed
 
-from composcope.diffusion.sample import noise_levels, sample
+from composcope.diffusion.sample import draw, noise_levels, sample
 from composcope.errors import InputError
 from composcope.evaluation import evaluate
-from composcope.locality import audit
+from composcope.locality import LocalConditions, Strongest, audit
 from composcope.runs import configure, load
 from composcope.runs.config import Config
 from composcope.runs.data import Stored, complete, images_of
@@ -44,7 +45,7 @@ def few(monkeypatch):
     monkeypatch.setattr("composcope.runs.data.MEASURED", 256)
 
 
-def test_words_are_trained_on_drawn_with_and_audited(folder, tmp_path):
+def test_words_are_trained_on_drawn_with_audited_and_repaired(folder, tmp_path, capsys):
     asked = {"conditioner": "vocabulary", "data": str(folder), "field": "tags", **SMALL}
     start(configure("exp1", "smoke", asked), tmp_path / "run")
     kept = Config.load(tmp_path / "run" / "config.json")
@@ -63,6 +64,13 @@ def test_words_are_trained_on_drawn_with_and_audited(folder, tmp_path):
     assert "1.000" in table
     with pytest.raises(InputError, match="a word of this model cannot be counted"):
         evaluate(model)
+    repaired = LocalConditions(model, neighbourhoods=Strongest())
+    assert draw(repaired, sets, steps=2).shape == (2, 16, 16, 3)
+
+    out = tmp_path / "rows.jsonl"
+    typed(f"composcope locality {tmp_path / 'run'} --noise-levels 1 --num 1 --out {out}")
+    said = capsys.readouterr().out
+    assert "next: composcope report" in said and "evaluate" not in said
 
 
 def test_places_and_shards_are_trained_on(folder, tmp_path):

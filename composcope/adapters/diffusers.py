@@ -2,7 +2,6 @@
 
 x0 = b x + c net(a x, t, class or text)       a, b, c, t: prediction.py, by the scheduler"""
 
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,10 +75,11 @@ def importable() -> None:
         import torchvision  # noqa: F401
     except Exception:
         sys.modules["torchvision"] = None  # type: ignore[assignment]
-    logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
+        import transformers
+
+        transformers.utils.logging.set_verbosity_error()  # it misses torchvision aloud
         import diffusers
-        import transformers  # noqa: F401
     except ImportError as error:
         raise InputError(
             f"pipelines need diffusers and transformers ({error}): pip install 'composcope[sdxl]'"

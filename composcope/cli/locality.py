@@ -60,5 +60,7 @@ def main(args: Args) -> None:
     add_rows(args.out, rows)
     write_pngs(keep, {"heatmaps": heatmaps(read_arrays(keep / MAPS)), "curves": curves(rows)})
     then = f"composcope evaluate {args.run}, then composcope report"
+    if not getattr(model.conditioner, "countable", False):
+        then = "composcope report"  # words are not counted
     made = f"maps and pictures: {keep}"
     tell_rows(rows, args.out, args.json, made, then, table_of(rows))

@@ -80,16 +80,19 @@ class Words:
 
 
 THIRDS = {"left": 0, "middle": 1, "center": 1, "right": 2}
+# "a cat left of a dog" says where the cat is from the dog, "on the left of the picture" where it is
+BESIDE = re.compile(r"\s+of\b(?!\s+(the|this)\s+(picture|image|photo|frame|scene))", re.IGNORECASE)
 
 
 def thirds(prompt: str) -> dict[Word, int]:
     """The third of the width that each word speaks of: that of the place named in its clause, if
-    there is one."""
+    there is one; being left of something else is no place."""
     found: dict[Word, int] = {}
     for clause in re.finditer(r"(?:(?!,| and | with ).)+", prompt):
         inside = [word for word in words(prompt) if clause.start() <= word.start < clause.end()]
-        named = [THIRDS[word.text.lower()] for word in inside if word.text.lower() in THIRDS]
-        found |= {word: named[0] for word in inside if len(named) == 1}
+        places = [word for word in inside if word.text.lower() in THIRDS]
+        if len(places) == 1 and not BESIDE.match(prompt, places[0].end):
+            found |= dict.fromkeys(inside, THIRDS[places[0].text.lower()])
     return found
 
 

@@ -40,6 +40,7 @@ from composcope.locality.contract import (
     cond_of,
     condition_names,
     places_of,
+    why_kept,
 )
 from composcope.locality.influence import influences, noised, trajectory
 from composcope.locality.jacobian import Pixel, pixel_gradients
@@ -80,7 +81,8 @@ class Audit:
     """What was found: `levels` hold the maps; `rows()`, `table()` and `plot()` show them.
 
     places: of the conditions, filled up with NaN; None where conditions have none.
-    about: coordinates of the rows that say what was measured: run, weights, states, seed, ..."""
+    about: coordinates of the rows that say what was measured: run, weights, states, seed, ...
+    note: why only pixels were measured, where they were."""
 
     levels: tuple[Level, ...]
     pixels: tuple[Pixel, ...]
@@ -89,6 +91,7 @@ class Audit:
     radius: float = RADIUS
 
     about: Mapping[str, Any] = field(default_factory=dict)
+    note: str = "nothing was asked: only pixels were measured"
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -195,7 +198,7 @@ class Audit:
     # For people.
 
     def table(self) -> str:
-        return table_of(self._rows)
+        return table_of(self._rows, self.note)
 
     def plot(self) -> Any:
         """A matplotlib figure: the denoised image, what pixels look at and where conditions act,
@@ -205,13 +208,13 @@ class Audit:
         return figure_of(self)
 
 
-def table_of(rows: Sequence[Row]) -> str:
+def table_of(rows: Sequence[Row], note: str = Audit.note) -> str:
     """A line a noise level: the side of the square at the first pixel, and where conditions act;
     then the whole."""
     by: dict[tuple[str, float | None], Row] = {}
     for one in reversed(rows):
         by[one.what, one.sigma] = one
-    sigmas = list(dict.fromkeys(one.sigma for one in rows if one.sigma is not None))
+    sigmas = sorted({one.sigma for one in rows if one.sigma is not None}, reverse=True)
     known = {key for key, one in by.items() if one.value is not None}
     columns = [what for what in TABLE if any((what, sigma) in known for sigma in sigmas)]
     lines = ["   sigma  " + "".join(f"{TABLE[what]:>24}" for what in columns)]
@@ -220,17 +223,17 @@ def table_of(rows: Sequence[Row]) -> str:
         lines.append(f"{sigma:8.3f}  " + "".join(f"{text:>24}" for text in cells))
     overlap = by.get(("locality/overlap", None))
     whole = by.get(("locality/conditional_locality", None))
-    return "\n".join([*lines, *sentences(overlap, whole)])
+    return "\n".join([*lines, *sentences(overlap, whole, note)])
 
 
 def table_cell(one: Row | None) -> str:
     return "" if one is None or one.value is None else str(one.estimate)
 
 
-def sentences(overlap: Row | None, whole: Row | None) -> Iterator[str]:
+def sentences(overlap: Row | None, whole: Row | None, note: str) -> Iterator[str]:
     """What the table says over all noise levels."""
     if overlap is None:
-        yield "nothing was asked: only pixels were measured"
+        yield note
         return
     if overlap.value is None:
         yield "no image has two conditions that act: there is no overlap"
@@ -261,7 +264,8 @@ def audit(
         shape are used.
     condition_sets: one an image. Places are (u, v) in [0, 1]^2; other conditions are whatever the
         conditioner takes.
-    conditioner: that of the denoiser itself, if it has one and none is given.
+    conditioner: that of the denoiser itself, if it has one and none is given. If it can leave no
+        condition out (classes without a null), pixels alone are measured, and the table says so.
     states: "noised" images, or the model's own "trajectory" from noise."""
     check_denoiser(denoiser, "audit")
     check_images(images)
@@ -275,12 +279,16 @@ def audit(
     cond = cond_of(conditioner, asked, images, seed)
     at = states_at(denoiser, images, chosen, cond, states, seed)
     decode = decoder_of(denoiser)
+    note = why_kept(conditioner, asked, seed)
+    how = conditioner, asked, seed, 2**28, decode, note is None
     levels = [
-        level_maps(denoiser, x, float(sigma), spots, conditioner, asked, seed, decode=decode)
+        level_maps(denoiser, x, float(sigma), spots, *how)
         for x, sigma in zip(at, chosen, strict=True)
     ]
     about = {**getattr(denoiser, "about", {}), "states": states, "seed": seed}
-    return Audit(tuple(levels), spots, asked, places, radius, about=about)
+    if note is not None:
+        return Audit(tuple(levels), spots, [()] * len(images), None, radius, about, note)
+    return Audit(tuple(levels), spots, asked, places, radius, about)
 
 
 def level_maps(
@@ -293,8 +301,9 @@ def level_maps(
     seed: int = 0,
     memory: int = 2**28,
     decode: Callable[[X], np.ndarray] | None = None,
+    leave_out: bool = True,
 ) -> Level:
-    """Both equations at one noise level, sample by sample."""
+    """Both equations at one noise level, sample by sample; the first alone without `leave_out`."""
     cond = cond_of(conditioner, condition_sets, x, seed)
     with torch.no_grad():
         x0 = denoised(denoiser, x, torch.tensor(sigma).to(x), cond)
@@ -302,7 +311,7 @@ def level_maps(
     if pixels:
         gradients = pixel_gradients(denoiser, x, sigma, cond, pixels, memory)
     maps = [x[0, :0]] * len(x)
-    if conditioner is not None:
+    if conditioner is not None and leave_out:
         maps = influences(denoiser, x, sigma, conditioner, condition_sets, seed)
     if not all(bool(found.isfinite().all()) for found in (gradients, *maps)):
         where = f"not finite at sigma {sigma:g}"

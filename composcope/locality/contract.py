@@ -126,6 +126,16 @@ def check_conditions(
     return found, condition_sets
 
 
+def why_kept(conditioner: Any, condition_sets: Sequence[ConditionSet], seed: int) -> str | None:
+    """What a conditioner says that can leave no condition out, such as classes without a null."""
+    try:
+        for asked in condition_sets[: 0 if conditioner is None else 1]:
+            conditioner.left_out(asked, seed)
+    except InputError as error:
+        return f"{error}: only pixels were measured"
+    return None
+
+
 def check_set(asked: Any) -> None:
     if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
         raise InputError(

@@ -40,9 +40,9 @@ def object_at(source: str, what: str) -> Any:
     """What a file or a module calls so; the file is run because the user named it."""
     place, _, name = source.rpartition(":")
     if not place or not name:
+        runs = "; for trained runs: composcope locality" if what == "denoiser" else ""
         raise InputError(
-            f"{what} {source!r}: give FILE.py:NAME, such as my_model.py:denoiser; trained runs are "
-            "for `composcope locality`"
+            f"{what} {source!r}: give FILE.py:NAME, such as my_model.py:denoiser{runs}"
         )
     with foreign(source):
         try:
