@@ -29,7 +29,7 @@ def serve(settings: Settings, open_page: bool = False) -> None:
         if not stage.models:
             web.should_exit = True
             return
-        print(f"{len(stage.models)} models: {', '.join(model.name for model in stage.models)}")
+        print(f"models: {', '.join(model.name for model in stage.models)}")
         print(f"The explorer is at {link(settings)} (Ctrl-C ends it)", flush=True)
         if open_page:
             webbrowser.open(link(settings))

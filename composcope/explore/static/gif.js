@@ -16,9 +16,18 @@ function palette(data) {
     if (widest.width === 0) break;
     boxes.splice(boxes.indexOf(widest), 1, ...cut(widest));
   }
-  const index = new Map();
-  boxes.forEach((one, number) => one.entries.forEach(({ key }) => index.set(key, number)));
-  return { colours: boxes.map(mean), index };
+  const colours = boxes.map(mean);
+  return { colours, index: new Map(all.map(({ key, rgb }) => [key, nearest(colours, rgb)])) };
+}
+
+function nearest(colours, [r, g, b]) {
+  let best = 0, least = Infinity;
+  for (let number = 0; number < colours.length; number++) {
+    const colour = colours[number];
+    const away = (colour[0] - r) ** 2 + (colour[1] - g) ** 2 + (colour[2] - b) ** 2;
+    if (away < least) [best, least] = [number, away];
+  }
+  return best;
 }
 
 const keyOf = (data, at) => (data[at] << 16) | (data[at + 1] << 8) | data[at + 2];
