@@ -96,19 +96,20 @@ def written(folder: Path) -> Row:
 
 
 def words(folder: Path, run: Path) -> Row:
-    return counted("command lines", commands.campaign(run, folder, count=INPUTS // 5))
+    tally = commands.campaign(run, folder, count=INPUTS // 5)
+    return counted("command lines", tally, f"{len(tally.left)} leave files")
 
 
 def files(folder: Path, run: Path) -> Row:
     """The other four fifths."""
     every = readers(run)
     examples = INPUTS * 4 // 5 // len(every) + 1
-    return counted("files", inputs.campaign(every, corpus(folder), folder, examples))
+    tally = inputs.campaign(every, corpus(folder), folder, examples)
+    return counted("files", tally, f"{len(tally.executions)} executions")
 
 
-def counted(what: str, tally: inputs.Tally) -> Row:
-    found = (tally.tracebacks, tally.hangs, tally.executions, tally.left)
-    measured = "{} tracebacks, {} hangs, {} executions, {} leave files".format(*map(len, found))
+def counted(what: str, tally: inputs.Tally, more: str) -> Row:
+    measured = f"{len(tally.tracebacks)} tracebacks, {len(tally.hangs)} hangs, {more}"
     return f"{tally.tried:,} bad {what}, {tally.refused:,} refused", measured, told(tally)
 
 

@@ -90,7 +90,7 @@ def commands(run: Path) -> dict[str, list[str]]:
         "sim": ["--only", "nothing"],
         "reproduce": ["--preset", "smoke", "--only", "exp1", "--dry-run"],
         "report": ["--results", "nowhere", "--compare", "nobody", "nothing"],
-        "explore": ["--port", "-1"],
+        "explore": ["--port", "-1", "--token", "!"],
         "models": [],
         "rows": ["--folders", "nowhere"],
     }
