@@ -11,12 +11,14 @@ from functools import lru_cache
 from composcope.runs.config import Config
 from composcope.study.table import LOCALITY_SAMPLES, Intervention, Run
 
-# Multiply-adds count as two operations. One core was measured while the other trained too: 47 to 96
-# GFLOP/s for the networks of the laptop preset. The GPU's rate is stated, not measured: 40 % of an
-# A100's 312 TFLOP/s in bfloat16.
+# Multiply-adds count as two operations. One core was measured while the other trained too: 65 to 75
+# GFLOP/s where the networks of the laptop preset draw in single precision, 94 where they train in
+# bfloat16 (exp1, 80 images/s), 50 in distillation. The GPU's rate is stated, not measured: 40 % of
+# an A100's 312 TFLOP/s in bfloat16.
 CORE = 5e10
 GPU = 0.4 * 312e12
-RATES = {"smoke": 5e9, "laptop": CORE, "small": GPU, "paper": GPU}  # small networks mostly wait
+RATES = {"smoke": 5e9, "laptop": 6.5e10, "small": GPU, "paper": GPU}  # small networks mostly wait
+TRAINING_RATES = RATES | {"laptop": 9e10}
 START = 0.15  # minutes to begin a command
 FORWARD_AND_BACKWARD = 3
 PENALISED = 0.25  # of the batches of a training with a penalty (diffusion/penalty.py)
@@ -32,8 +34,9 @@ def hardware(preset: str) -> str:
 
 
 @lru_cache
-def operations(config: Config) -> int:
-    """Of one pass, counted by torch on tensors that hold nothing."""
+def operations(config: Config, drawing: bool = False) -> int:
+    """Of one pass, counted by torch on tensors that hold nothing. Of patches only the central cell
+    is drawn, and only what it depends on is computed."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -44,12 +47,15 @@ def operations(config: Config) -> int:
         net = network(config, conditioner)
         side = config.architecture.resolution
         features = conditioner.features if conditioner else 0
+        cell: dict[str, int] = {}
         if config.net == "local":
             side = net.patches.side
             features = net.patches.features
+            cell = {"centre": net.patches.cell} if drawing else {}
             net = net.unet
+        x = torch.zeros(1, 3, side, side)
         with FlopCounterMode(display=False) as counter:
-            net(torch.zeros(1, 3, side, side), torch.zeros(1), torch.zeros(1, features))
+            net(x, torch.zeros(1), torch.zeros(1, features), **cell)
     return counter.get_total_flops()
 
 
@@ -66,11 +72,13 @@ def training_operations(config: Config) -> int:
 
 
 def minutes(passes: float, config: Config, preset: str) -> float:
-    return START + passes * operations(config) / RATES[preset] / 60
+    """To draw or to measure."""
+    return START + passes * operations(config, drawing=True) / RATES[preset] / 60
 
 
 def training_minutes(config: Config, preset: str) -> float:
-    return START + config.recipe.images * training_operations(config) / RATES[preset] / 60
+    total = config.recipe.images * training_operations(config)
+    return START + total / TRAINING_RATES[preset] / 60
 
 
 def distilled_states(config: Config, minutes: float, reuse: int) -> int:
