@@ -51,7 +51,7 @@ def test_the_numbers_are_those_of_the_rows():
 def test_the_numbers_at_equal_images_are_those_of_the_rows():
     table = README.split("| filled of 6 |")[1].split("\n\n")[0]
     lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-    assert len(lines) == 6
+    assert len(lines) == 9
     usual = {"intervention": None, "images": 64_000}
     for run, _, *told in lines:
         (filled,) = rows(what="length/found", K=6, run=run, asked="paper", tolerance=0.1, **usual)
@@ -61,6 +61,17 @@ def test_the_numbers_at_equal_images_are_those_of_the_rows():
             for row, digits in ((filled, 1), (local, 2))
         ]
         assert told == words
+
+
+def test_what_is_said_of_the_list_is_measured():
+    about = {"run": "exp3", "images": 256_000, "asked": "paper"}
+    (filled,) = rows(what="length/found", K=6, **about)
+    (local,) = rows(what="locality/conditional_locality", **about)
+    text = " ".join(README.split())
+    assert "{value:.1f} [{low:.1f}, {high:.1f}] of 6".format(**filled) in text
+    assert "conditional locality of {value:.2f} [{low:.2f}, {high:.2f}]".format(**local) in text
+    right = [rows(what="length/exact", K=K, **about)[0]["value"] for K in (1, 3)]
+    assert "in {:.0%} of images, three in {:.0%},".format(*right).replace("%", " %") in text
 
 
 def blocks(language: str) -> list[str]:
