@@ -155,6 +155,25 @@ def test_what_slurm_refuses_is_told_in_a_sentence_and_leaves_nothing(tmp_path, c
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_no_node_can_do_is_told_and_leaves_nothing(tmp_path, cluster):
+    """SLURM takes such a job, and would let it wait for ever."""
+    study = study_in(tmp_path / "study" / "smoke")
+    with pytest.raises(InputError, match=r"train exp1: SLURM would never start it .*--cpus"):
+        slurm.run(study, Slurm(gpus=0, cpus=64), pause=0.1)
+    left = slurm.queue()
+    assert not [node for node in study.nodes.values() if slurm.job_name(study, node) in left]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cores_that_are_not_asked_for_are_what_a_node_has(stand_in):
+    stand_in(sinfo="echo 2; echo 6+")
+    assert slurm.fitted(Slurm(gpus=0)).cpus == 6
+    assert slurm.fitted(Slurm(gpus=4)).cpus == 1
+    assert slurm.fitted(Slurm(gpus=1, cpus=64)).cpus == 64
+    stand_in(sinfo="echo 128")
+    assert slurm.fitted(Slurm(gpus=8)).cpus == 8
+
+
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
     """Programs of these names in place of SLURM's."""
@@ -256,5 +275,5 @@ def test_without_slurm_one_sentence_and_nothing_is_left(tmp_path, monkeypatch):
         [sys.executable, "-m", "composcope", *words], capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("composcope: there is no SLURM here (squeue is not found)")
+    assert done.stderr.startswith("composcope: there is no SLURM here (sinfo is not found)")
     assert not out.exists()

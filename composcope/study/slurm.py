@@ -18,18 +18,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 
 from composcope.errors import InputError, Stopped
 from composcope.files import folder_for, parse_json, write_text
-from composcope.options import Word
+from composcope.options import Int, Word
 from composcope.progress import live
 from composcope.study.schedule import Done, Node, Study
 
 NOTICE = 120  # seconds before the end of its time in which a job saves what it has
 # Looks after which an ended job without a marker has failed: a shared disk may be late.
 PATIENCE = 5
+CPUS = 8  # for each GPU, where a node has as many: they render ahead
+# Reasons for which SLURM lets a job wait for ever: no node of the partition can do what is asked.
+NEVER = ("PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit", "BadConstraints")
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class Slurm:
     """that is charged for the jobs"""
     time: str = "24:00:00"
     """of one job; a training that needs longer is queued again and goes on"""
-    cpus: int = 8
-    """cores for each GPU of a job, or for each job without one"""
+    cpus: Int = None
+    """cores for each GPU of a job, or for each job without one; if not given, 8 or what nodes have"""
     memory: Word = None
     """of a node, such as 64G; the partition's default if not given"""
     gpus: int = 1
@@ -54,7 +58,7 @@ class Slurm:
     """more options of sbatch, such as constraint=a100 qos=low exclusive"""
 
     def __post_init__(self) -> None:
-        if self.cpus < 1 or self.gpus < 0 or self.nodes < 1:
+        if (self.cpus is not None and self.cpus < 1) or self.gpus < 0 or self.nodes < 1:
             raise InputError("--cpus and --nodes are at least 1, --gpus at least 0")
         for option in self.slurm:
             if not option.partition("=")[0].replace("-", "").isalpha():
@@ -69,7 +73,7 @@ class Slurm:
             "time": self.time,
             "nodes": nodes,
             "ntasks-per-node": 1,
-            "cpus-per-task": self.cpus * max(gpus, 1),
+            "cpus-per-task": (self.cpus or CPUS) * max(gpus, 1),
             "mem": self.memory,
             "gpus-per-node": gpus or None,
         }
@@ -167,12 +171,40 @@ def job_name(study: Study, node: Node) -> str:
     return f"composcope-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def queue() -> dict[str, tuple[str, str]]:
-    """The jobs of this user that have not ended: by name, number and state."""
+def fitted(slurm: Slurm) -> Slurm:
+    """With as many cores as a node of the partition has for each of its GPUs, where none are asked
+    for and there are fewer than the usual."""
+    if slurm.cpus is not None:
+        return slurm
+    where = [f"--partition={slurm.partition}"] if slurm.partition else []
+    lines = ask("sinfo", "--noheader", "--format=%c", *where).split()
+    most = max((int(line.rstrip("+")) for line in lines), default=CPUS)
+    return replace(slurm, cpus=max(min(CPUS, most // max(slurm.gpus, 1)), 1))
+
+
+def queue() -> dict[str, tuple[str, str, str]]:
+    """The jobs of this user that have not ended: by name, number, state and why it waits."""
     mine = f"--user={getpass.getuser()}"
-    lines = ask("squeue", "--noheader", mine, "--format=%j|%i|%T").splitlines()
-    found = (line.strip().split("|") for line in lines)
-    return {name: (number, state) for name, number, state in found}
+    lines = ask("squeue", "--noheader", mine, "--format=%j|%i|%T|%r").splitlines()
+    found = (line.strip().split("|", 3) for line in lines)
+    return {name: (number, state, reason) for name, number, state, reason in found}
+
+
+def refuse_what_never_runs(
+    study: Study, numbers: Mapping[str, str], queued: Mapping[str, tuple[str, str, str]]
+) -> None:
+    """An InputError if a job waits for what its partition does not have; then no job is left."""
+    for name in numbers:
+        _, _, reason = queued.get(job_name(study, study.nodes[name]), ("", "", ""))
+        if reason in NEVER:
+            ask("scancel", *numbers.values())
+            with suppress(OSError):  # not empty: something is there already
+                for folder in (study.log(name).parent, study.folder, study.folder.parent):
+                    folder.rmdir()
+            raise InputError(
+                f"{name}: SLURM would never start it ({reason}): no node of the partition has what "
+                "is asked for; see --partition, --cpus, --memory, --gpus, --nodes and --time"
+            )
 
 
 def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
@@ -212,15 +244,17 @@ def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
 def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
     """Queue everything that is left and watch it; the names of the nodes that failed. May be left
     at any moment."""
-    waiting = set(submit_all(study, slurm))
+    numbers = submit_all(study, fitted(slurm))
+    waiting = set(numbers)
     looks = dict.fromkeys(waiting, 0)
     at_once = len(study.nodes)
     try:
         with live(study.table(at_once)) as shown:
             while waiting:
                 queued = queue()
+                refuse_what_never_runs(study, numbers, queued)
                 for name in sorted(waiting):
-                    _, state = queued.get(job_name(study, study.nodes[name]), ("", ""))
+                    _, state, _ = queued.get(job_name(study, study.nodes[name]), ("", "", ""))
                     if state == "RUNNING":
                         study.running.setdefault(name, (None, time.monotonic()))
                     else:
