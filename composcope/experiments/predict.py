@@ -25,7 +25,7 @@ from composcope.locality import locality
 from composcope.report.interventions import prediction_figure
 from composcope.results import Row, add_rows, gather, read_rows, row, where
 from composcope.runs import Config, configure, load
-from composcope.runs.model import SHIPPED, find
+from composcope.runs.model import SHIPPED
 from composcope.runs.training import start
 from composcope.study import cost
 from composcope.study.prediction import K, prediction
@@ -34,6 +34,7 @@ from composcope.study.table import STEPS, TOLERANCE
 COUNT = 28
 MINUTES = 9.0  # of one core, for the training of each
 IMAGES = 12_800  # at most
+CONDITIONAL = "locality/conditional_locality"
 EXPERIMENTS = {("grid", "global"): "exp1", ("list", "global"): "exp3", ("set", "global"): "exp3s"}
 EXPERIMENTS |= {("grid", "local"): "exp2l", ("list", "local"): "exp3l"}
 LABELS = ("all", "one", "random", "all_but_one")
@@ -155,7 +156,7 @@ def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     """The locality of the early snapshot, the loss there, and what the final model draws."""
     early = load(folder, "early")
     rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")
-    rows += [loss_row(folder)]
+    rows += [loss_row(folder, where(rows, what=CONDITIONAL)[0])]
     model = load(folder)
     return rows + evaluate(
         model, [K], num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "images"
@@ -170,37 +171,27 @@ class Logged:
     loss: float
 
 
-def loss_row(folder: Path) -> Row:
-    """The training loss around the early snapshot: the mean of the lines of the log within a tenth
-    of the training before it.
+def loss_row(folder: Path, early: Row) -> Row:
+    """The training loss around the snapshot that a row is of: the mean of the lines of the log
+    within a tenth of the training before it.
     """
-    early = load(folder, "early")
-    at = int(early.about["images"])
+    at = early.images or 0
     log: list[dict[str, float]] = read_lines(folder / "log.jsonl", dict[str, float])
     lines = [Logged(int(line["images"]), line["loss"]) for line in log if "loss" in line]
     last = max(line.images for line in lines)
     near = [line.loss for line in lines if at - last / 10 <= line.images <= at]
     near = near or [min(lines, key=lambda line: abs(line.images - at)).loss]
-    return row("training/loss", float(np.mean(near)), n=len(near), **early.about)
+    whose = {name: getattr(early, name) for name in ("run", "snapshot", "images", "weights")}
+    return row("training/loss", float(np.mean(near)), n=len(near), **whose)
 
 
 def study_losses(rows: Sequence[Row], folders: Sequence[Path]) -> Iterator[Row]:
-    """Of runs of the study whose early locality is measured, where their folder is here."""
-    early = where(rows, what="locality/conditional_locality", snapshot="early", intervention=None)
+    """Of runs of the study whose early locality is measured, where their log is here."""
     known = {one.run for one in where(rows, what="training/loss")}
-    places = {path.parent.name: path.parent for root in folders for path in runs_in(root)}
-    for run in dict.fromkeys(one.run for one in early):
-        if run not in known and run in places:
-            yield loss_row(find(places[run]))
-
-
-def runs_in(root: Path) -> list[Path]:
-    """The configurations of runs below a folder that have an early snapshot."""
-    return [
-        path
-        for path in sorted(root.rglob("config.json"))
-        if (path.parent / "snapshots" / "early.safetensors").exists()
-    ]
+    logs = {path.parent.name: path.parent for root in folders for path in root.rglob("log.jsonl")}
+    for early in where(rows, what=CONDITIONAL, snapshot="early", intervention=None):
+        if early.run not in known and early.run in logs:
+            yield loss_row(logs[early.run], early)
 
 
 if __name__ == "__main__":

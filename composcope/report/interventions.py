@@ -15,6 +15,9 @@ from composcope.report.material import conditional, k_max, of_nine, one
 from composcope.results import Row, grouped, where
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
+from composcope.study.table import BY_NAME
+
+SMALL_RUN = Look("0.55", "o")  # runs that are not of the study have no look of their own
 
 
 def look_of_row(row: Row) -> Look:
@@ -64,9 +67,11 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
     for panel, known in ((first, LOCALITY), (second, LOSS)):
         found = points(rows, known)
         for point in found:
-            style = look(point.run)
+            of_study = point.run in BY_NAME
+            style = look(point.run) if of_study else SMALL_RUN
+            named = point.run if of_study else "small runs"
             at = (point.early, point.final)
-            panel.plot(*at, style.marker, color=style.color, ms=5, alpha=0.8, label=point.run)
+            panel.plot(*at, style.marker, color=style.color, ms=5, alpha=0.8, label=named)
         panel.set(xlabel=f"early {known}", ylabel="places filled of 6 in the end")
         whole = [
             row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma
@@ -84,9 +89,10 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
         over(third, levels, "sigma", Look("C0", "o"), "")
         third.invert_xaxis()
     third.axhline(0, color="gray", lw=0.6)
-    names = first.get_legend_handles_labels()
-    if names[1]:
-        figure.legend(*names, loc="outside upper left", ncols=8, fontsize=8)
+    handles, names = first.get_legend_handles_labels()
+    once = dict(zip(names, handles, strict=True))
+    if once:
+        figure.legend(once.values(), once, loc="outside upper left", ncols=8, fontsize=8)
     return figure
 
 
