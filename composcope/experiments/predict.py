@@ -157,10 +157,9 @@ def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     early = load(folder, "early")
     rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")
     rows += [loss_row(folder, where(rows, what=CONDITIONAL)[0])]
-    model = load(folder)
-    return rows + evaluate(
-        model, [K], num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "images"
-    )
+    how = {"tolerance": TOLERANCE, "steps": STEPS, "keep": folder / "images"}
+    drawn = evaluate(load(folder), [K], num, **how)
+    return rows + [one for one in drawn if one.what != "length/k_max"]  # one K alone has none
 
 
 @dataclass(frozen=True)

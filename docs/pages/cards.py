@@ -75,9 +75,11 @@ def link(name: str) -> Html:
 
 
 def without_weights(folder: Path, rows: Sequence[Row]) -> list[str]:
-    """Runs whose rows ship and whose weights do not."""
+    """Runs with a folder of rows of their own, but no weights; small runs of one experiment share
+    a folder."""
     runs = dict.fromkeys(row.run for row in rows if row.run and row.snapshot)
-    return [run for run in runs if not (folder / run / "config.json").exists()]
+    own = [run for run in runs if (folder / run).is_dir()]
+    return [run for run in own if not (folder / run / "config.json").exists()]
 
 
 def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Sequence[str]) -> str:
