@@ -157,8 +157,8 @@ def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     early = load(folder, "early")
     rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")
     rows += [loss_row(folder, where(rows, what=CONDITIONAL)[0])]
-    how = {"tolerance": TOLERANCE, "steps": STEPS, "keep": folder / "images"}
-    drawn = evaluate(load(folder), [K], num, **how)
+    images = folder / "images"
+    drawn = evaluate(load(folder), [K], num, tolerance=TOLERANCE, steps=STEPS, keep=images)
     return rows + [one for one in drawn if one.what != "length/k_max"]  # one K alone has none
 
 
