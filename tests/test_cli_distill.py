@@ -67,7 +67,7 @@ def test_what_is_wrong_is_said_in_one_sentence(run, tmp_path, capsys):
     start(configure("color", "smoke", TINY | {"images": 8}), tmp_path / "color")
     capsys.readouterr()
     for words, sentence in (
-        ((tmp_path / "color",), "has no place"),
+        ((tmp_path / "color",), "these conditions have no places"),
         ((run, "--intervention", "none"), "there is no intervention 'none'"),
         ((run, "--images", 0), "images = 0"),
         ((run, "--batch", 0), "--batch 0"),

@@ -78,7 +78,7 @@ def test_shapes_are_reported(shapes, monkeypatch):
         assert f"shapes: {rooms.count(room):,} numbers" in page
     for line in ("evaluate shapes", "locality shapes", "features shapes"):
         assert f"<code>composcope {line}" in page
-    assert "shapes: cosines of every pair of concepts" in page
+    assert "shapes: cosine of every two concepts" in page
     assert "shapes: what pixels look at" in page
 
 

@@ -70,7 +70,7 @@ def until(true, number: str) -> None:
 
 
 def state_of(number: str) -> str:
-    return next((state for found, state in queue().values() if found == number), "")
+    return next((state for found, state, _ in queue().values() if found == number), "")
 
 
 def reached(folder: Path) -> int:
