@@ -193,11 +193,12 @@ def queue() -> dict[str, tuple[str, str, str]]:
 def refuse_what_never_runs(
     study: Study, numbers: Mapping[str, str], queued: Mapping[str, tuple[str, str, str]]
 ) -> None:
-    """An InputError if a job waits for what its partition does not have; then no job is left."""
+    """An InputError if a job waits for what its partition does not have. Then no job is left that
+    waits; what an earlier start has running goes on."""
     for name in numbers:
         _, _, reason = queued.get(job_name(study, study.nodes[name]), ("", "", ""))
         if reason in NEVER:
-            ask("scancel", *numbers.values())
+            ask("scancel", "--state=PENDING", *numbers.values())
             with suppress(OSError):  # not empty: something is there already
                 for folder in (study.log(name).parent, study.folder, study.folder.parent):
                     folder.rmdir()
