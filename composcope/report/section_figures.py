@@ -158,6 +158,13 @@ def intervention_figures(rows: Sequence[Row]) -> list[Shown]:
             "to its own place than to the other."
         )
         shown.append(Shown(interventions.overlap_figure(rows), text))
+    swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
+    if swept:
+        text = (
+            "Small runs of exp2 with a penalty, in training, on what a condition changes far from "
+            "its place."
+        )
+        shown.append(Shown(interventions.penalty_figure(swept), text, wide=True))
     found = [row for row in rows if row.run in ("color", "text_control")]
     if where(found, intervention=["own", "peaks"]):
         text = (

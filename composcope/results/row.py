@@ -45,6 +45,7 @@ class Row:
     weights: str | None = None  # fingerprint
     trained: int | None = None  # the most objects of its training images
     labels: str | None = None  # which of them were labelled
+    penalty: float | None = None  # weight of the penalty on far influence in a sweep of it
     intervention: str | None = None  # at sampling time; None: as it was trained
     radius: float | None = None  # of the intervention, or of what counts as near, in image sides
 
