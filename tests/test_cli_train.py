@@ -10,12 +10,12 @@ from composcope.runs.config import configure
 
 def test_flags_become_the_configuration(capsys):
     flags = ("--preset", "smoke", "--labels", "random", "--objects", 1, 5, "--lr", 0.5)
-    flags = (*flags, "--seed", 3, "--plane", "True")
+    flags = (*flags, "--seed", 3, "--smooth", "True")
     composcope("train", "exp2", "--dry-run", *flags)
     said = json.loads(capsys.readouterr().out)
     assert (said["labels"], said["objects"], said["conditioner"]) == ("random", [1, 5], "grid")
-    recipe, plane = said["recipe"], said["architecture"]["plane"]
-    assert (recipe["lr"], recipe["seed"], plane) == (0.5, 3, True)
+    recipe, smooth = said["recipe"], said["architecture"]["smooth"]
+    assert (recipe["lr"], recipe["seed"], smooth) == (0.5, 3, True)
 
 
 def test_what_is_wrong_is_said_in_one_sentence(capsys, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from composcope.evaluation import Found
-from composcope.experiments import neighbourhoods, overlap, predict
+from composcope.experiments import neighbourhoods, overlap, penalty, predict
 from composcope.features import sdxl
 from composcope.locality import intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
@@ -16,7 +16,7 @@ from composcope.report.interventions import beyond
 from composcope.report.material import Material
 from composcope.report.section_figures import intervention_figures
 from composcope.results import Row, read_rows, row, where
-from composcope.runs import load
+from composcope.runs import Config, load
 from composcope.runs.config import configure
 from composcope.runs.distilling import distill, student_config
 from composcope.runs.training import start
@@ -163,6 +163,44 @@ def test_predict(tmp_path, monkeypatch, capsys):
     predict.main(**args)
     assert (tmp_path / "predict.jsonl").read_text() == before
     assert (tmp_path / "predict" / "predict.png").exists()
+
+
+def test_penalty(tmp_path, monkeypatch, capsys):
+    """A sweep of two weights and two radii, then the best one beside none; each is measured once."""
+    monkeypatch.setattr("composcope.runs.data.MEASURED", 256)
+    monkeypatch.setattr(penalty, "WEIGHTS", (0.0, 0.3))
+    monkeypatch.setattr(penalty, "RADII", (0.1875, 0.28))
+    monkeypatch.setattr(penalty, "LONGER", ("exp3",))
+    args = dict(preset="smoke", small_images=32, images=64, num=2, samples=2, levels=2)
+    args |= {"work": tmp_path / "runs", "out": tmp_path / "penalty.jsonl", "from_nothing": True}
+    assert penalty.main(**args, dry_run=True) == [] and not (tmp_path / "runs").exists()
+    assert capsys.readouterr().out.count("min of training") == 5
+    rows = penalty.main(**args)
+    assert [r.K for r in where(rows, what="penalty/found")] == [1, 6] * 3
+    at = [(r.penalty, r.radius) for r in where(rows, what="penalty/conditional_locality")]
+    assert at == [(0.0, 0.1875), (0.3, 0.1875), (0.1, 0.28)]
+    trained = [Config.load(path).recipe for path in (tmp_path / "runs").glob("?.*/config.json")]
+    assert {(one.penalty, one.penalty_radius) for one in trained} == {*at[1:]}
+    both = {r.run for r in where(rows, what="locality/conditional_locality")}
+    assert both == {"exp3-longer", "exp3-penalty"}
+    chosen = Config.load(tmp_path / "runs" / "exp3-penalty" / "config.json").recipe
+    assert (chosen.penalty, chosen.penalty_radius) == penalty.best(rows)
+    assert penalty.main(**args) == rows
+    assert (tmp_path / "penalty" / "penalty.png").exists()
+
+
+def test_the_best_penalty_costs_little_at_one_place():
+    """The most places filled wins, unless single objects suffer; of equals the smaller weight."""
+
+    def measured(weight: float, complete: float, filled: float) -> list[Row]:
+        at = {"penalty": weight, "radius": penalty.USUAL_RADIUS}
+        one = row(penalty.COMPLETE, complete, K=1, **at)
+        return [one, row(penalty.FOUND, filled, K=6, **at)]
+
+    rows = [*measured(0.0, 1.0, 5.0), *measured(0.03, 0.95, 2.0), *measured(0.1, 0.91, 4.0)]
+    assert penalty.best(rows) == (0.1, penalty.USUAL_RADIUS)
+    assert penalty.best([*rows, *measured(0.3, 0.95, 4.0)]) == (0.1, penalty.USUAL_RADIUS)
+    assert penalty.best([*rows, *measured(1.0, 0.8, 6.0)]) == (0.1, penalty.USUAL_RADIUS)
 
 
 # ----------------------------------------------------------------------------

@@ -498,7 +498,6 @@ def test_a_request_says_which_field_is_wrong():
     [
         ("exp2", 16, 2, "Trained on 1 to 3 objects, only one of them labelled."),
         ("exp2l", 16, 9, "; the network sees patches."),
-        ("exp2l-wide", 8, None, "; the network sees patches as wide as the image."),
         ("exp3", None, 3, "every one of them labelled in a list of slots."),
         ("exp2-student", 16, None, "Distilled from exp2 with local conditions; it saw no images."),
         ("text_control", None, None, "trained on captions that say what stands where."),

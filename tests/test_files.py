@@ -9,10 +9,12 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+import torch
 
 from composcope import files
 from composcope.errors import InputError
 from composcope.files import alone, locked, parse_json, read_json, read_lines, whole, write_text
+from composcope.tensors import save_tensors
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,17 @@ def test_a_failure_does_not_take_what_was_there(tmp_path):
         raise InputError("no")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert (tmp_path / "a.txt").read_text() == "mine"
+
+
+def test_every_file_may_be_read_by_whom_the_umask_lets(tmp_path):
+    """A writer that makes its own file, as safetensors does, makes it for its user alone."""
+    before = os.umask(0o027)
+    try:
+        save_tensors(tmp_path / "a.safetensors", {"a": torch.zeros(1)})
+        write_text(tmp_path / "a.txt", "mine")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o640}
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):

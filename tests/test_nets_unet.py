@@ -233,22 +233,11 @@ def test_fold_and_unfold_are_inverse():
     returns x."""
     net = UNet(8, 3, model_channels=13, channel_mult=(1,), num_blocks=0, fold=2)
     x = torch.randn(2, 3, 8, 8)
-    entered = net.entrance(x, None)
+    entered = net.entrance(x)
     assert entered.shape == (2, 13, 4, 4)
     assert torch.equal(entered[:, -1], torch.ones(2, 4, 4))
     assert torch.equal(torch.nn.functional.pixel_shuffle(entered[:, :12], 2), x)
     assert wild(net)(x, torch.randn(2)).shape == x.shape
-
-
-def test_plane_puts_each_condition_where_it_is():
-    net = UNet(16, 3, 16, plane=True, fold=2, **SMALL)
-    assert net.emb_label is None
-    cond = torch.zeros(1, 16)
-    cond[0, 1 * 4 + 2] = 1  # row 1, column 2 of a 4x4 grid over 8x8 folded pixels
-    plane = net.entrance(torch.randn(1, 3, 16, 16), cond)[0, -1]
-    expected = torch.zeros(8, 8)
-    expected[2:4, 4:6] = 1
-    assert torch.equal(plane, expected)
 
 
 def test_uncertainty_is_one_number_for_each_noise_level():
@@ -263,12 +252,7 @@ def test_uncertainty_is_one_number_for_each_noise_level():
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"resolution": 12, "channel_mult": (1, 1, 1, 1)},
-        {"resolution": 30, "fold": 4},
-        {"resolution": 16, "features": 12, "plane": True},
-        {"resolution": 16, "features": 25, "plane": True},
-    ],
+    [{"resolution": 12, "channel_mult": (1, 1, 1, 1)}, {"resolution": 30, "fold": 4}],
     ids=str,
 )
 def test_impossible_settings_are_refused(settings):

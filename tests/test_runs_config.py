@@ -127,12 +127,3 @@ def test_the_papers_recipe_has_the_rate_and_the_noise_of_edm2(monkeypatch):
     assert config.recipe.P_mean - math.log(sigma_data) == pytest.approx(
         -0.8 - math.log(0.5), abs=0.1
     )
-
-
-@pytest.mark.parametrize(("written", "gate"), [("true", 1), ("false", 0), ("3", 3)])
-def test_runs_begun_when_a_gate_was_a_yes_or_no_go_on(tmp_path, written, gate):
-    config = configure("exp1", "smoke", {"gate": gate})
-    text = config.json()
-    assert f'"gate": {gate}' in text
-    (tmp_path / "config.json").write_text(text.replace(f'"gate": {gate}', f'"gate": {written}'))
-    assert Config.load(tmp_path / "config.json") == config

@@ -1,14 +1,15 @@
-"""Question (ours): how strong must a penalty on far influence be, how near is far, and does a model
-that becomes local by it compose?
+"""Question (ours): does a penalty on far influence make a global model local, and does it then
+compose?
 
     python -m composcope.experiments.penalty --dry-run
     python -m composcope.experiments.penalty
 
-Small runs of exp2: every weight at the usual radius, every radius at the usual weight. Of each, the
-conditional locality and the places filled of one and of six. The same command goes on where it was
-stopped. The study's runs with a penalty (exp2-penalty, exp3-penalty) take what was best here.
+A trained model goes on with the penalty: at small size for every weight and radius first, then
+exp2 and exp3 for longer with the weight and radius that did best, each beside the same training
+without a penalty. The same command goes on where it was stopped.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import tyro
@@ -17,18 +18,25 @@ from composcope.evaluation import evaluate
 from composcope.files import write_png
 from composcope.locality import locality
 from composcope.report.interventions import penalty_figure
-from composcope.results import Row, add_rows, read_rows, row, where
+from composcope.results import Row, add_rows, only, read_rows, row, where
 from composcope.runs import Config, configure, load
 from composcope.runs.training import start
 from composcope.study import cost
-from composcope.study.table import STEPS, TOLERANCE
+from composcope.study.table import LOCATIONS_ASKED, STEPS, TOLERANCE
 
-EXPERIMENT = "exp2"
-IMAGES = 12_800
+SWEPT = "exp2"
+LONGER = ("exp2", "exp3")
 WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)
 RADII = (0.125, 0.1875, 0.28)  # in image sides
 USUAL_WEIGHT, USUAL_RADIUS = 0.1, 0.1875
+SLACK = 0.1  # of images with none missing at K = 1 that a penalty may cost
 ASKED = (1, 6)
+FOUND, COMPLETE = "penalty/found", "penalty/complete"
+SMALL = {
+    "length/found": FOUND,
+    "length/complete": COMPLETE,
+    "locality/conditional_locality": "penalty/conditional_locality",
+}
 
 
 def settings() -> list[tuple[float, float]]:
@@ -38,56 +46,96 @@ def settings() -> list[tuple[float, float]]:
     return weights + radii
 
 
-def small(weight: float, radius: float, preset: str, images: int) -> Config:
-    changes = {"penalty": weight, "penalty_radius": radius, "images": images}
-    return configure(EXPERIMENT, preset, changes)
+def further(
+    run: str, weight: float, radius: float, images: int, preset: str, init: str | None
+) -> Config:
+    """A shipped run that goes on for so many images of another seed, or begins (init None)."""
+    changes = {"penalty": weight, "penalty_radius": radius, "images": images, "seed": 1}
+    return configure(run, preset, {**changes, "init": init})
+
+
+def best(rows: Sequence[Row]) -> tuple[float, float]:
+    """The weight and radius with the most places filled of six, among those that lose at most
+    SLACK at K = 1; of equals the smaller weight."""
+    at = {"what": COMPLETE, "K": ASKED[0]}
+    plain = float(only(rows, **at, penalty=0.0).value)  # type: ignore[union-attr, arg-type]
+    found = []
+    for weight, radius in settings():
+        where_ = {"penalty": weight, "radius": radius}
+        complete, filled = only(rows, **at, **where_), only(rows, what=FOUND, K=6, **where_)
+        if weight and complete and filled and float(complete.value or 0) >= plain - SLACK:
+            found.append((-float(filled.value or 0), weight, radius))
+    return min(found)[1:] if found else (min(filter(None, WEIGHTS)), USUAL_RADIUS)
 
 
 def main(
     preset: str = "laptop",
-    images: int = IMAGES,
-    num: int = 24,
-    samples: int = 8,
+    small_images: int = 8_000,
+    images: int = 32_000,
+    num: int = 48,
+    samples: int = 16,
     levels: int = 9,
+    from_nothing: bool = False,
     work: Path = Path("runs/penalty"),
     out: Path = Path("results/penalty.jsonl"),
     dry_run: bool = False,
 ) -> list[Row]:
-    """Rows of the sweep, and a figure beside them."""
+    """Rows of the sweep and of the longer runs, and a figure beside them.
+
+    from_nothing: runs do not go on from shipped ones; at presets whose networks do not ship."""
+
+    def init(run: str) -> str | None:
+        return None if from_nothing else run
+
+    if dry_run:
+        listed(preset, small_images, images)
+        return []
+
+    # The sweep.
     for weight, radius in settings():
-        config = small(weight, radius, preset, images)
-        if dry_run:
-            minutes = cost.training_minutes(config, preset)
-            print(f"weight {weight:<5g} beyond {radius:<6g}  {minutes:4.1f} min of training")
-            continue
         at = {"penalty": weight, "radius": radius}
-        if where(read_rows(out), what="penalty/found", K=ASKED[-1], **at):
+        if where(read_rows(out), what=FOUND, K=ASKED[-1], **at):
             continue
         folder = work / f"{weight:g}-{radius:g}"
-        start(config, folder)
-        add_rows(out, measured(folder, num, samples, levels, at))
+        start(further(SWEPT, weight, radius, small_images, preset, init(SWEPT)), folder)
+        model = load(folder)
+        rows = evaluate(model, ASKED, num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "kept")
+        rows += locality(model, levels=levels, num=samples, pixels=(), keep=folder / "kept")
+        add_rows(out, [swept(one, **at) for one in rows if one.what in SMALL])
+
+    # For longer, with what did best and with nothing.
+    weight, radius = best(read_rows(out))
+    print(f"a weight of {weight:g} beyond {radius:g} of the image did best")
+    for run in LONGER:
+        for name, own in ((f"{run}-longer", 0.0), (f"{run}-penalty", weight)):
+            if where(read_rows(out), what="locality/conditional_locality", run=name):
+                continue
+            folder = work / name
+            start(further(run, own, radius, images, preset, init(run)), folder)
+            model, Ks = load(folder), range(LOCATIONS_ASKED + 1)
+            rows = evaluate(model, Ks, num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "kept")
+            rows += locality(model, levels=levels, num=samples, pixels=(), keep=folder / "kept")
+            add_rows(out, rows)
+
     rows = read_rows(out)
-    if rows:
-        write_png(out.with_suffix("") / "penalty.png", penalty_figure(rows))
-        print(f"rows: {out}; figure: {out.with_suffix('')}; composcope report shows them")
+    write_png(out.with_suffix("") / "penalty.png", penalty_figure(rows))
+    print(f"rows: {out}; figure: {out.with_suffix('')}; composcope report shows them")
     return rows
 
 
-def measured(
-    folder: Path, num: int, samples: int, levels: int, at: dict[str, float]
-) -> list[Row]:
-    """What the model fills of one place and of six, and its conditional locality."""
-    model = load(folder)
-    keep = {"keep": folder / "kept"}
-    drawn = evaluate(model, ASKED, num, tolerance=TOLERANCE, steps=STEPS, **keep)
-    looked = locality(model, levels=levels, num=samples, pixels=(), **keep)
-    kinds = {"length/found": "penalty/found", "length/complete": "penalty/complete"}
-    kinds["locality/conditional_locality"] = "penalty/conditional_locality"
-    return [
-        row(kinds[one.what], one.estimate, run=EXPERIMENT, images=one.images, K=one.K, **at)
-        for one in drawn + looked
-        if one.what in kinds
-    ]
+def swept(one: Row, penalty: float, radius: float) -> Row:
+    at = {"penalty": penalty, "radius": radius, "K": one.K}
+    return row(SMALL[one.what], one.estimate, run=SWEPT, images=one.images, **at)
+
+
+def listed(preset: str, small_images: int, images: int) -> None:
+    """What would be trained, with what each takes."""
+    sweep = [(SWEPT, weight, radius, small_images) for weight, radius in settings()]
+    longer = [(run, weight, USUAL_RADIUS, images) for run in LONGER for weight in (0.0, 0.1)]
+    for run, weight, radius, count in sweep + longer:
+        config = further(run, weight, radius, count, preset, None)
+        minutes = cost.training_minutes(config, preset)
+        print(f"{run}  weight {weight:<5g} beyond {radius:<6g}  {minutes:4.1f} min of training")
 
 
 if __name__ == "__main__":

@@ -4,15 +4,13 @@
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a
 table. Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and
-back at the output, and `plane` feeds a location grid as an input plane in place of the label
-embedding, `waves` adds planes of products of waves, and `positions` adds planes that say where a
-pixel is: waves of these frequencies along both sides. With `slots`, cond is so many entries of
-equal length, which one label map, shared by all of them, embeds: a sum that does not depend on
-which slot holds what. `gate` adds gate^2 output channels (see Precond). `bilinear` keeps the label
-out of the embedding's SiLU and multiplies by the gains after the block's SiLU: what a block adds is
-then linear in cond, as the mean image of separate objects is. Small networks on centred
-images, whose background has no hint of place, otherwise take several times as long to learn where a
-label points."""
+back at the output, and `waves` adds input planes that say where a pixel is. With `slots`, cond is
+so many entries of equal length, which one label map, shared by all of them, embeds: a sum that does
+not depend on which slot holds what. `gate` adds gate^2 output channels (see Precond). `bilinear`
+keeps the label out of the embedding's SiLU and multiplies by the gains after the block's SiLU: what
+a block adds is then linear in cond, as the mean image of separate objects is. Small networks on
+centred images, whose background has no hint of place, otherwise take several times as long to learn
+where a label points."""
 
 import math
 from collections.abc import Sequence
@@ -51,8 +49,6 @@ class UNet(nn.Module):
         attn_balance: float = 0.3,  #                    of main path (0) and self-attention (1)
         clip_act: float | None = 256,  #                 activations are cut at +-this; None: never
         fold: int = 1,  #                                fold x fold pixels become channels
-        plane: bool = False,  #                          cond is a grid, fed as an input plane
-        positions: Sequence[float] = (),  #              frequencies of planes of waves
         waves: int = 0,  #                               waves^2 planes of products of waves
         slots: int = 1,  #                               entries of cond that one map embeds
         gate: int = 0,  #                                gate^2 more output channels (see Precond)
@@ -62,11 +58,9 @@ class UNet(nn.Module):
         self.resolution = resolution
         self.features = features
         self.fold = fold
-        self.grid_size = math.isqrt(features) if plane else 0
         self.label_balance = label_balance
         self.concat_balance = concat_balance
         self.latent = self._latent(resolution, len(channel_mult))
-        self.positions = tuple(positions)
         self.waves = waves
         self.bilinear = bilinear
         widths = [model_channels * mult for mult in channel_mult]
@@ -91,12 +85,12 @@ class UNet(nn.Module):
         self.emb_fourier = MPFourier(noise_width)
         self.emb_noise = MPConv(noise_width, emb_width)
         self.slots = slots
-        self.emb_label = MPConv(features // slots, emb_width) if features and not plane else None
+        self.emb_label = MPConv(features // slots, emb_width) if features else None
 
         # Encoder.
         self.enc = nn.ModuleDict()
         skips: list[int] = []
-        out = channels * fold**2 + 1 + plane + 4 * len(self.positions) + waves**2
+        out = channels * fold**2 + 1 + waves**2
         for level, width in enumerate(widths):
             res = self.latent >> level
             if level == 0:
@@ -129,15 +123,11 @@ class UNet(nn.Module):
         self.out_conv = MPConv(out, (channels + gate**2) * fold**2, 3)
 
     def _latent(self, resolution: int, levels: int) -> int:
-        """The side of the folded image, which levels must halve exactly and a plane must tile."""
+        """The side of the folded image, which levels must halve exactly."""
         if resolution % (self.fold << (levels - 1)):
             divided = f"not divisible by fold {self.fold} x 2^{levels - 1} levels"
             raise InputError(f"resolution {resolution} is {divided}")
-        latent = resolution // self.fold
-        if self.grid_size and (self.grid_size**2 != self.features or latent % self.grid_size):
-            image = f"the {latent}x{latent} folded image"
-            raise InputError(f"a plane of {self.features} features does not tile {image}")
-        return latent
+        return resolution // self.fold
 
     def forward(
         self,
@@ -152,8 +142,9 @@ class UNet(nn.Module):
             wanted = f"the network was made for {self.features}"
             raise InputError(f"cond has {cond.shape[1]} features, {wanted}")
         emb = self.embed(noise_label, cond)
-        x = self.entrance(x, cond)
-        shared = self.planes(x)
+        x = self.entrance(x)
+        # What says where a pixel is, the same for every image: channels after those of x.
+        shared = wave_planes(x.shape[2], self.waves).to(x) if self.waves else None
         skips: list[Tensor] = []
         for name, block in self.enc.items():
             x = block(x, shared=shared) if name.endswith("_conv") else block(x, emb)
@@ -204,27 +195,10 @@ class UNet(nn.Module):
             emb = mp_sum(emb, label, self.label_balance)
         return mp_silu(emb)
 
-    def entrance(
-        self, x: Tensor, cond: Tensor | None
-    ) -> Float[Tensor, "batch inputs height width"]:
-        """Folded pixels, a channel of ones (it stands for all biases) and, if asked, the grid as a
-        plane of 0 and 1."""
+    def entrance(self, x: Tensor) -> Float[Tensor, "batch inputs height width"]:
+        """Folded pixels and a channel of ones, which stands for all biases."""
         x = F.pixel_unshuffle(x, self.fold)
-        planes = [x, torch.ones_like(x[:, :1])]
-        if self.grid_size:
-            grid = x.new_zeros(x.shape[0], self.features) if cond is None else cond
-            grid = grid.view(-1, 1, self.grid_size, self.grid_size)
-            planes.append(F.interpolate(grid, size=x.shape[2:], mode="nearest"))
-        return torch.cat(planes, dim=1)
-
-    def planes(self, x: Tensor) -> Float[Tensor, "1 planes height width"] | None:
-        """What says where a pixel is, the same for every image: channels after those of x."""
-        found = []
-        if self.positions:
-            found.append(sines(x.shape[2], self.positions).to(x))
-        if self.waves:
-            found.append(wave_planes(x.shape[2], self.waves).to(x))
-        return torch.cat(found, dim=1) if found else None
+        return torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
 
 
 def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
@@ -234,14 +208,6 @@ def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
     along = torch.cos(math.pi * torch.arange(count)[:, None] * at)
     planes = torch.einsum("fx,gy->fgyx", along, along).flatten(0, 1)
     return (planes / planes.square().mean((1, 2), keepdim=True).sqrt())[None]
-
-
-def sines(side: int, frequencies: Sequence[float]) -> Float[Tensor, "1 planes side side"]:
-    """Planes of unit variance over a square: sines and cosines along each side, in half periods."""
-    at = torch.linspace(-1, 1, 2 * side + 1)[1::2] * math.pi
-    rows = [wave(f * at) * math.sqrt(2) for f in frequencies for wave in (torch.sin, torch.cos)]
-    across = torch.stack(rows)[:, None].expand(-1, side, side)
-    return torch.stack([across, across.mT], 1).flatten(0, 1)[None]
 
 
 class UncertaintyHead(nn.Module):

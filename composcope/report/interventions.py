@@ -162,17 +162,18 @@ def student(rows: Sequence[Row]) -> str:
 
 def penalised(rows: Sequence[Row]) -> str:
     parts = []
-    for run, plain in (("exp2-penalty", EXP2), ("exp3-penalty", Side("exp3"))):
-        filled = of_nine(rows, Side(run))
+    for run in ("exp2", "exp3"):
+        penalty, without = Side(f"{run}-penalty"), Side(f"{run}-longer")
+        filled = of_nine(rows, penalty)
         if filled is None:
             continue
         parts.append(
-            f"{run} fills {told(filled)} of nine places where {plain.run} fills "
-            f"{told(of_nine(rows, plain))}; its conditional locality is "
-            f"{told(conditional(rows, Side(run)))}, that of {plain.run} "
-            f"{told(conditional(rows, plain))}"
+            f"{run} fills {told(filled)} of nine places, without it {told(of_nine(rows, without))}; "
+            f"its conditional locality is {told(conditional(rows, penalty))}, without it "
+            f"{told(conditional(rows, without))}"
         )
-    return f"With a penalty on far influence in training, {'; '.join(parts)}." if parts else ""
+    more = "Trained further with a penalty on what conditions change far from their places"
+    return f"{more}, {'; '.join(parts)}." if parts else ""
 
 
 def overlap(rows: Sequence[Row]) -> str:

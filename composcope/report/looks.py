@@ -35,6 +35,8 @@ LOOKS = {  # by run and intervention
     ("exp2-student", None): Look(TEAL, "*"),
     ("exp2-penalty", None): Look(VERMILLION, "^"),
     ("exp3-penalty", None): Look(ORANGE, "^"),
+    ("exp2-longer", None): Look(VERMILLION, "v"),
+    ("exp3-longer", None): Look(ORANGE, "v"),
     ("exp2l", None): Look(PURPLE, "D"),
     ("exp2l-one", None): Look(WINE, "v"),
     ("exp2l-wide", None): Look(BROWN, "X"),

@@ -28,7 +28,8 @@ SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
 WIDE = Side("exp2l-wide")
 AT_SAMPLING = tuple(Side("exp2", some) for some in INTERVENTIONS)
-FORCED = (EXP2, *AT_SAMPLING, DISTILLED, Side("exp2-penalty"), EXP2L, WIDE)
+PENALISED = tuple(Side(f"exp2-{name}") for name in ("longer", "penalty"))
+FORCED = (EXP2, *AT_SAMPLING, DISTILLED, *PENALISED, EXP2L, WIDE)
 COLORS = (Side("color"), Side("color-three"))
 SEEDED = sorted({run.experiment for run in RUNS if "seed" in run.changes})
 SEEDS = tuple(  # each experiment that has several, with all of them
@@ -161,8 +162,8 @@ def intervention_figures(rows: Sequence[Row]) -> list[Shown]:
     swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
     if swept:
         text = (
-            "Small runs of exp2 with a penalty, in training, on what a condition changes far from "
-            "its place."
+            "exp2 trained a little further with a penalty on what a condition changes far from its "
+            "place."
         )
         shown.append(Shown(interventions.penalty_figure(swept), text, wide=True))
     found = [row for row in rows if row.run in ("color", "text_control")]

@@ -46,9 +46,7 @@ class Architecture:
     head: int = 64  # channels of an attention head
     fold: int = 1  # blocks of fold x fold pixels are channels to the network
     radius: int = 2  # k of a local net's patches, (2k + 1) cells a side (section E.3)
-    plane: bool = False  # the grid as an input plane beside the label embedding
     waves: int = 0  # products of so many waves along each side as input planes: where a pixel is
-    positions: tuple[float, ...] = ()  # frequencies of input planes that say where a pixel is
     emb: Int = None  # channels of the embedding, in widths; None: the widest level's
     smooth: bool = False  # labels that mean alike things begin with alike embeddings
     bilinear: bool = False  # gains are linear in the labels (see UNet)
@@ -62,8 +60,6 @@ class Architecture:
             raise InputError(
                 f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide"
             )
-        if len(self.positions) > 64 or not all(0 < wave < 1000 for wave in self.positions):
-            raise InputError(f"positions = {self.positions}: at most 64 frequencies from 0 to 1000")
         if not 0 <= self.radius <= 4 * self.grid_size:
             raise InputError(
                 f"radius = {self.radius}: patches reach from 0 to 4 times {self.grid_size} cells"
@@ -114,11 +110,7 @@ class Config:
 
     @staticmethod
     def load(path: Path) -> "Config":
-        text = content(path)
-        for word, number in ((b"false", b"0"), (b"true", b"1")):
-            # Runs that were begun when a gate was a yes or no.
-            text = text.replace(b'"gate": ' + word, b'"gate": ' + number)
-        return parse_json(text, Config, str(path))
+        return parse_json(content(path), Config, str(path))
 
 
 WAVES: dict[str, Any] = dict(waves=12, emb=6, gate=3, bilinear=True)

@@ -162,8 +162,6 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         if config.recipe.bf16
         else None,  # a guard of low precision; in float32 it only costs time
         fold=a.fold,
-        plane=a.plane,
-        positions=a.positions,
         waves=a.waves,
         gate=a.gate,
         bilinear=a.bilinear,

@@ -127,8 +127,8 @@ EFFECTS = (
     *each("ours", "A student of exp2 with local conditions composes in one pass",
           STUDENT, "exp2", LENGTH),
     *each("ours", "A penalty on far influence makes a model compose",
-          "exp2-penalty", "exp2", LENGTH),
-    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3", LENGTH),
+          "exp2-penalty", "exp2-longer", LENGTH),
+    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer", LENGTH),
     # Locality of conditions.
     *each("Fig. 2, 10", "The model that composes is conditionally local",
           "exp1", "exp2", (CONDITIONAL,)),
@@ -140,8 +140,8 @@ EFFECTS = (
     *each("Fig. 2", "The patch-local network has more of it than the list model",
           "exp2l", "exp3", (CONDITIONAL,)),
     *each("ours", "The distilled model has it", STUDENT, "exp2", (CONDITIONAL,)),
-    *each("ours", "A penalty on far influence brings it", "exp2-penalty", "exp2", (CONDITIONAL,)),
-    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3", (CONDITIONAL,)),
+    *each("ours", "A penalty on far influence brings it", "exp2-penalty", "exp2-longer", (CONDITIONAL,)),
+    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer", (CONDITIONAL,)),
     # Locality of pixels: two findings that our first runs did not show.
     *each("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further",
           "exp3", "exp1", (SQUARE,)),
@@ -232,6 +232,7 @@ JUDGED = {
     "asked": "conditions",
     "max_K": "largest K",
     "steps": "sampler steps",
+    "setting": "setting",
 }
 
 

@@ -110,7 +110,7 @@ RUNS = (
     Run("exp2-seed1", "exp2",  "the same from another seed", {"seed": 1}),
     Run("exp3-seed1", "exp3",  "the same from another seed", {"seed": 1}),
     Run("exp2l",      "exp2l", "Fig. 1, 2, 10; Table 1", snapshots=EARLIER, by_preset=LONG),
-    Run("exp3l",      "exp3l", "Table 1 (v3)"),
+    Run("exp3l",      "exp3l", "Table 1 (v3)", by_preset=LONGER),
     Run("exp2l-wide", "exp2l", "E.3, patches as wide as the image", {"radius": 8},
         num=16, by_preset=WIDE),
     Run("exp1-one",   "exp1",  "Fig. 4; Table 1, one object", objects(1, 1)),
@@ -121,10 +121,6 @@ RUNS = (
     Run("exp1-four",  "exp1",  "Fig. 8; Table 1, 1-4 objects", objects(1, 4), optional=True),
     Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6), optional=True),
     Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=COLORED,
-        optional=True),
-    Run("exp2-penalty","exp2", "not in the paper: far influence penalised", {"penalty": 0.1},
-        optional=True),
-    Run("exp3-penalty","exp3", "not in the paper: far influence penalised", {"penalty": 0.1},
         optional=True),
 )
 # fmt: on
