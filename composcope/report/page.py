@@ -18,7 +18,7 @@ from composcope.report.drawing import style
 from composcope.report.locality import edges
 from composcope.report.material import Material, one
 from composcope.report.pictures import FIGURE_1, figure_1, gallery
-from composcope.report.recorded import recorded
+from composcope.report.recording import recording
 from composcope.report.section_figures import NEAR, filled, lines_over, over_noise
 from composcope.report.sections import SECTIONS, every, section
 from composcope.report.style import SCRIPT, STYLE
@@ -129,7 +129,9 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
             body.append(side_by_side(material, compare))
         for shown in SECTIONS:
             body.append(section(shown, material))
-    moved = recorded(material, FIGURE_1)
+    samples = {marks.name(side): some for side in FIGURE_1 if (some := material.samples_of(side))}
+    maps = {marks.name(side): kept for side in FIGURE_1 if (kept := material.maps_of(side))}
+    moved = recording(samples, maps)
     if moved:
         links["moved"] = "Try it yourself"
         body.append(f"<section id=moved><h2>Try it yourself</h2>{moved}</section>")

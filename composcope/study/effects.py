@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
-from composcope.results import Row, where
+from composcope.results import Row, grouped, where
 from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
 
 
@@ -36,6 +36,9 @@ class Band:
     low: float
     high: float
 
+    def __contains__(self, sigma: float) -> bool:
+        return self.low <= sigma < self.high
+
 
 ALL_NOISE = Band("", 0.0, math.inf)
 HIGH_NOISE = Band(" at high noise", 10.0, math.inf)
@@ -52,14 +55,6 @@ class Side:
     intervention: Intervention | None = None
     sigmas: Band = ALL_NOISE
     snapshot: str = "final"
-
-    def __str__(self) -> str:
-        means = (
-            ""
-            if self.intervention is None
-            else f" with the intervention {self.intervention.name!r}"
-        )
-        return f"{self.run}{means}{self.sigmas.words}"
 
 
 def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, ...]:
@@ -172,16 +167,13 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     """The effect in these rows: of all pairs of rows that have it, the pair that differs least; of
     several the one with most training images, so that a snapshot stands for a run that went on
     longer; then the newest."""
-    choices = product(
-        candidates(effect.above, effect, rows), candidates(effect.below, effect, rows)
-    )
-    pairs = sorted(choices, key=longest_and_newest, reverse=True)
+    sides = (candidates(side, effect, rows) for side in (effect.above, effect.below))
+    pairs = sorted(product(*sides), key=longest_and_newest, reverse=True)
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
     above, below = min(pairs, key=lambda pair: len(differences(*pair)))
-    return Comparison(
-        effect, above, below, agreement(above, below), terms(effect, above, below, preset)
-    )
+    on = terms(effect, above, below, preset)
+    return Comparison(effect, above, below, agreement(above, below), on)
 
 
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
@@ -193,12 +185,10 @@ def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
     wanted |= {"intervention": intervention.name if intervention else None}
     if intervention and intervention.radius is not None:
         wanted |= {"radius": intervention.radius}
-    groups: dict[tuple, list[Row]] = {}
-    for row in where(rows, **wanted):
-        inside = row.sigma is None or side.sigmas.low <= row.sigma < side.sigmas.high
-        if inside and row.value is not None:
-            groups.setdefault(replace(row, sigma=None, pixel=None).key, []).append(row)
-    return [mean_row(group) for group in groups.values()]
+    known = [row for row in where(rows, **wanted) if row.value is not None]
+    inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
+    ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)
+    return [mean_row(group) for group in ways.values()]
 
 
 def mean_row(rows: Sequence[Row]) -> Row:
@@ -246,50 +236,32 @@ def differences(above: Row, below: Row) -> list[str]:
 
 
 def number(value: Any) -> str:
-    if value is None:
-        return "not known"
-    return (
-        f"{value:,}"
-        if isinstance(value, int)
-        else f"{value:.3g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "not known" if value is None else str(value)
 
 
-@dataclass(frozen=True)
-class Network:
-    """What the network of a run sees, and how it is built, in words."""
-
-    sees: str
-    built: str
-
-
-def network(run: str, preset: str) -> Network | None:
-    """None of what is not trained."""
+def network(run: str, preset: str) -> tuple[str, str] | None:
+    """What the network of a run sees, and how it is built, in words; None of what is not trained."""
     if run not in BY_NAME:
         return None
     config = BY_NAME[run].config(preset)
     size = config.architecture
-    cells = 2 * size.radius + 1
-    sees = (
-        "whole images"
-        if config.net == "global"
-        else f"patches of {cells} of {size.grid_size} cells"
-    )
+    patches = f"patches of {2 * size.radius + 1} of {size.grid_size} cells"
     levels = f"levels {size.mult} of width {size.width}"
     built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
-    return Network(sees, built)
+    return "whole images" if config.net == "global" else patches, built
 
 
 def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
     """Whether the comparison is at equal images, network and tolerance, or what differs."""
     told = differences(above, below)
     first, second = (network(side.run, preset) for side in (effect.above, effect.below))
-    if first and second and first.sees != second.sees:
-        told.append(f"network on {first.sees} against {second.sees}")
-    elif first and second and first.built != second.built:
-        told.append(f"network of {first.built} against {second.built}")
+    both = zip(("on", "of"), first or (), second or (), strict=False)
+    unlike = [f"network {of} {one} against {other}" for of, one, other in both if one != other]
+    told += unlike[:1]  # networks that see other things are also built otherwise
     if told:
         return f"not equal: {'; '.join(told)}"
     equal = ["network" if first else "scenes, without training"]

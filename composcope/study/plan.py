@@ -56,7 +56,8 @@ def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
     changes["seed"] = seed + changes.get("seed", 0)
     words = ("train", run.experiment, "--preset", preset, *options(changes))
     out = ("--out", str(folder / "runs" / run.name))
-    return Node(f"train {run.name}", words + out, minutes=cost.run_minutes(run, preset))
+    minutes = cost.training_minutes(run.config(preset), preset)
+    return Node(f"train {run.name}", words + out, minutes=minutes)
 
 
 def options(changes: Mapping[str, Any]) -> Iterator[str]:
@@ -114,13 +115,15 @@ def most_asked(run: Run, preset: str) -> int:
 
 def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
     config = run.config(preset)
-    if task.measure == "evaluate":
-        return cost.evaluation_minutes(
-            config, preset, num, most_asked(run, preset), steps_of(preset), task.intervention
-        )
-    if task.measure == "locality":
-        return cost.locality_minutes(config, preset)
-    return cost.features_minutes(config, preset, steps_of(preset))
+    steps = steps_of(preset)
+    passes = {
+        "evaluate": cost.evaluation_passes(
+            num, most_asked(run, preset), steps, task.intervention is not None
+        ),
+        "locality": cost.locality_passes(),
+        "features": cost.features_passes(steps),
+    }
+    return cost.minutes(passes[task.measure] * cost.views(config), config, preset)
 
 
 def study_rows(
