@@ -186,13 +186,17 @@ def features_table(rows: Sequence[Row]) -> str:
         lines.append(
             f"{f'{layer} {maps}':<28}{level:<7}" + "".join(f"{text:>24}" for text in cells)
         )
-    layers = [row for row in where(rows, what="features/between") if row.index is not None]
-    known = [row for row in layers if row.value is not None]
-    if known:
-        best = min(known, key=lambda row: abs(float(row.value or 0)))
-        where_ = f"{best.layer} at {best.level} noise"
-        lines.append(f"concepts are least alike in {where_}: mean cosine {best.estimate}")
+    if best := least_alike(rows):
+        place = f"{best.layer} at {best.level} noise"
+        lines.append(f"concepts are least alike in {place}: mean cosine {best.estimate}")
     return "\n".join([*lines, *words_found(rows)])
+
+
+def least_alike(rows: Sequence[Row]) -> Row | None:
+    """The mean cosine nearest to none, of those of layers."""
+    between = where(rows, what="features/between")
+    layers = [row for row in between if row.index is not None and row.value is not None]
+    return min(layers, key=lambda row: abs(row.estimate.value), default=None)
 
 
 def words_found(rows: Sequence[Row]) -> list[str]:

@@ -69,10 +69,6 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 @dataclass(frozen=True)
 class Verdict:
     """Whether ours agrees with the paper: a mark that does not rest on colour, and words."""

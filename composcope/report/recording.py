@@ -10,6 +10,7 @@ import html
 import io
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -18,7 +19,6 @@ from PIL import Image
 from composcope.errors import InputError
 from composcope.results.samples import Samples
 
-Places = Sequence[Sequence[float]]  # (u, v) in image sides
 Maps = Mapping[str, np.ndarray]  # as locality keeps them
 SHOWN_EACH = 2  # images for each K
 LARGEST = 3 * 10**6  # bytes of the fragment
@@ -181,8 +181,8 @@ def words(K: int, there: Sequence[int]) -> str:
     return "nothing asked" if K == 0 else f"{np.mean(there):.1f} of {K} filled"
 
 
-def rounded(places: Places) -> list[list[float]]:
-    return [[round(float(part), 3) for part in place[:2]] for place in places]
+def rounded(places: Sequence[Any]) -> list[list[float]]:
+    return [[round(float(part), 3) for part in place] for place in places]
 
 
 STYLE = """

@@ -21,11 +21,14 @@ class Measurement:
 
 
 K_MAX = Measurement("K_max, the paper's rule", "length/k_max", {"rule": "paper"})
-FILLED_6 = Measurement("places filled of 6", "length/found", {"K": 6})
-FILLED_9 = Measurement("places filled of 9", "length/found", {"K": 9})
+STRICT = Measurement("K_max, strict rule", "length/k_max", {"rule": "strict"})
+FILLED_3, FILLED_6, FILLED_9 = (
+    Measurement(f"places filled of {K}", "length/found", {"K": K}) for K in (3, 6, 9)
+)
 CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
 SQUARE = Measurement("how far a pixel looks", "locality/square", {"states": "trajectory"})
 LENGTH = (K_MAX, FILLED_6, FILLED_9)
+COMPARED = (K_MAX, STRICT, FILLED_3, FILLED_6, FILLED_9, CONDITIONAL)  # of two runs side by side
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,8 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     """The effect in these rows: of all pairs of rows that have it, the pair that differs least; of
     several the one with most training images, so that a snapshot stands for a run that went on
     longer; then the newest."""
-    sides = (candidates(side, effect, rows) for side in (effect.above, effect.below))
-    pairs = sorted(product(*sides), key=longest_and_newest, reverse=True)
+    first, second = (candidates(side, effect, rows) for side in (effect.above, effect.below))
+    pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
     above, below = min(pairs, key=lambda pair: len(differences(*pair)))

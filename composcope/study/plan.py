@@ -79,19 +79,15 @@ def tasks(run: Run) -> Iterator[Task]:
 
 def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) -> Node:
     """Every measurement has a file of rows of its own, so that two nodes never write to one."""
-    label = [task.measure, run.name]
-    words = [task.measure, str(folder / "runs" / run.name), "--snapshot", task.snapshot]
-    if task.snapshot != "final":
-        label.append(task.snapshot)
-    if task.way:
-        label.append(task.way)
-        words += ["--way", task.way]
+    how: dict[str, str] = {"way": task.way} if task.way else {}
     if task.intervention:
-        label.append(task.intervention.name)
-        words += ["--intervention", task.intervention.name]
+        how["intervention"] = task.intervention.name
         if task.intervention.radius is not None:
-            label.append(f"{task.intervention.radius:g}")
-            words += ["--radius", f"{task.intervention.radius:g}"]
+            how["radius"] = f"{task.intervention.radius:g}"
+    earlier = [task.snapshot] if task.snapshot != "final" else []
+    label = [task.measure, run.name, *earlier, *how.values()]
+    words = [task.measure, str(folder / "runs" / run.name)]
+    words += options({"snapshot": task.snapshot, **how})
     if task.measure == "evaluate":
         words += ["--num", str(num or run.num), "--max", str(most_asked(run, preset))]
         words += ["--tolerance", f"{TOLERANCE:g}", "--steps", str(steps_of(preset))]
