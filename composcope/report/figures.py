@@ -22,7 +22,7 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 
 
 def look_of(side: Side) -> Look:
-    return look(side.run, side.intervention.name if side.intervention else None)
+    return look(side.run, side.about["intervention"])
 
 
 def lines_over(

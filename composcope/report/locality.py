@@ -60,7 +60,7 @@ def heatmaps(maps: Mapping[str, np.ndarray]) -> Figure:
     return figure
 
 
-def glow(panel: Axes, gradient: np.ndarray, pixel: Sequence[int], **ring: float) -> None:
+def glow(panel: Axes, gradient: np.ndarray, pixel: Sequence[int], **ring: Any) -> None:
     """What a pixel (ring) looks at: the root of its gradient."""
     root = np.sqrt(gradient.astype(float))
     panel.imshow(root, cmap="magma", vmin=0, vmax=root.max() or 1)

@@ -75,9 +75,10 @@ class Verdict:
 
     mark: str
     words: str
+    many: str = ""  # the words for several: "5 agree"
 
 
-NOT_MEASURED = Verdict("–", "not measured")
+NOT_MEASURED = Verdict("–", "not measured", "are not measured")
 
 
 def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
@@ -88,20 +89,22 @@ def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
         return Verdict("·", "not in the paper")
     _, low, high = edges(row.estimate)
     if any(low <= value.high and value.low <= high for value in paper):
-        return Verdict("✓", "agrees")
+        return Verdict("✓", "agrees", "agree")
     if row.max_K is not None and high >= row.max_K:
-        return Verdict("…", "asked no further")
+        return Verdict("…", "asked no further", "were asked no further")
     if high < min(value.low for value in paper):
-        return Verdict("▼", "ours is lower")
+        return Verdict("▼", "ours is lower", "are lower here")
     if low > max(value.high for value in paper):
-        return Verdict("▲", "ours is higher")
-    return Verdict("✗", "differs")
+        return Verdict("▲", "ours is higher", "are higher here")
+    return Verdict("✗", "differs", "differ")
 
 
 SEEN = {
-    "apart": Verdict("✓", "yes, intervals apart"),
-    "overlap": Verdict("≈", "yes, but intervals overlap"),
-    "no": Verdict("✗", "no"),
+    "apart": Verdict("✓", "yes, intervals apart", "come out as expected with intervals apart"),
+    "overlap": Verdict(
+        "≈", "yes, but intervals overlap", "come out as expected with overlapping intervals"
+    ),
+    "no": Verdict("✗", "no", "do not come out"),
     "not measured": NOT_MEASURED,
 }
 

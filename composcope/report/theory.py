@@ -15,6 +15,7 @@ from composcope.results import Row, where
 from composcope.results.arrays import read_arrays
 
 Curves = Mapping[str, np.ndarray]
+Drawing = Callable[[Curves], Figure]
 
 
 def claims_table(rows: Sequence[Row]) -> Table:
@@ -49,14 +50,11 @@ def labelled(axis: Axes, x: str, y: str) -> None:
 
 
 # By room and name of a toy: its figure, and the words under it.
-TOY_FIGURES: dict[str, dict[str, tuple[Callable[[Curves], Figure], str]]] = {
-    "theory": {},
-    "sim": {},
-}
+TOY_FIGURES: dict[str, dict[str, tuple[Drawing, str]]] = {"theory": {}, "sim": {}}
 
 
-def shown_in(room: str, words: str) -> Callable:
-    def add(figure: Callable[[Curves], Figure]) -> Callable[[Curves], Figure]:
+def shown_in(room: str, words: str) -> Callable[[Drawing], Drawing]:
+    def add(figure: Drawing) -> Drawing:
         TOY_FIGURES[room][figure.__name__] = figure, words
         return figure
 

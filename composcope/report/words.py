@@ -93,10 +93,10 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 # The answers of the sections.
 
 
-def counted(verdicts: Iterable[Verdict], words: Mapping[str, str]) -> str:
+def counted(verdicts: Iterable[Verdict]) -> str:
     """ "5 agree, 10 are not measured": how often each verdict was reached, the most often first."""
-    counts = Counter(verdict.words for verdict in verdicts)
-    return listed([f"{count} {words.get(said, said)}" for said, count in counts.most_common()])
+    counts = Counter(verdict.many for verdict in verdicts)
+    return listed([f"{count} {many}" for many, count in counts.most_common()])
 
 
 def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
@@ -108,17 +108,9 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         parts.append(reaches if row else f"{side.run} is not measured")
     known = {side: paper for side in sides if (paper := paper_of(side))}
     verdicts = [verdict(k_max(rows, side), paper) for side, paper in known.items()]
-    plural = {
-        "agrees": "agree",
-        "differs": "differ",
-        "not measured": "are not measured",
-        "ours is lower": "are lower here",
-        "ours is higher": "are higher here",
-        "asked no further": "were asked no further",
-    }
     return (
         f"Trained on one to three objects, {listed(parts)}. The paper has a K_max for "
-        f"{len(known)} of our runs: {counted(verdicts, plural)}."
+        f"{len(known)} of our runs: {counted(verdicts)}."
     )
 
 
@@ -240,8 +232,10 @@ def theory(rows: Sequence[Row]) -> str:
         said = f"{sum(map(bool, holding))} of {len(holding)} claims of {title} hold"
         parts.append(said if holding else f"{title} is not measured")
     text = "; ".join(parts)
-    tested = "Each was tested on distributions small enough to compute exactly."
-    return f"{text[0].upper()}{text[1:]}. {tested}"
+    return (
+        f"{text[0].upper()}{text[1:]}. Each was tested on distributions small enough to compute "
+        "exactly."
+    )
 
 
 def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[Comparison]]:
@@ -255,13 +249,7 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[Comparison]]:
 
 def sure(rows: Sequence[Row]) -> str:
     every = [comparison for some in findings(rows).values() for comparison in some]
-    plural = {
-        "yes, intervals apart": "come out as expected with intervals apart",
-        "yes, but intervals overlap": "come out as expected with overlapping intervals",
-        "no": "do not come out",
-        "not measured": "are not measured",
-    }
-    many = counted((SEEN[comparison.agrees] for comparison in every), plural)
+    many = counted(SEEN[comparison.agrees] for comparison in every)
     unequal = sum(comparison.terms.startswith("not equal") for comparison in every)
     return (
         f"The findings of the paper, and ours, are {len(every)} comparisons of two runs: {many}. In "

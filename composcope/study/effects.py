@@ -59,6 +59,13 @@ class Side:
     sigmas: Band = ALL_NOISE
     snapshot: str = "final"
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """The coordinates that its rows have at any snapshot and noise level."""
+        done = self.intervention
+        within = {"radius": done.radius} if done and done.radius is not None else {}
+        return {"run": self.run, "intervention": done.name if done else None, **within}
+
 
 def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, ...]:
     """The same runs, each after as many images as the one with fewest has in the end, where a
@@ -182,13 +189,9 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
     """The rows of one side, one for each way it was measured: over pixels and noise levels it is
     their mean."""
-    intervention = side.intervention
-    wanted = dict(effect.measurement.coordinates)
-    wanted |= {"what": effect.measurement.what, "run": side.run}
-    wanted |= {"intervention": intervention.name if intervention else None}
-    if intervention and intervention.radius is not None:
-        wanted |= {"radius": intervention.radius}
-    known = [row for row in where(rows, **wanted) if row.value is not None]
+    by = effect.measurement
+    found = where(rows, what=by.what, **side.about, **by.coordinates)
+    known = [row for row in found if row.value is not None]
     inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
     ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)
     return [mean_row(group) for group in ways.values()]
