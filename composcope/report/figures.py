@@ -74,6 +74,7 @@ def forest(
         return None
     figure = Figure(figsize=(WIDTH, 1.0 + 0.3 * len(shown)), layout="constrained")
     panel = figure.add_subplot(xlabel=by.words.replace("K_max", "$K_{max}$"))
+    paper = {side: paper_of(side) for side in shown if by == K_MAX}
     theirs: dict[str, Any] = {"ms": 7, "color": "gray", "mew": 0.3}
     for index, (side, row) in enumerate(shown.items()):
         style = look_of(side)
@@ -83,10 +84,10 @@ def forest(
             found = row.estimate
             looks: dict[str, Any] = {"color": style.color, "marker": style.marker}
             panel.errorbar(found.value, index, xerr=whiskers(found), ms=6, elinewidth=0.9, **looks)
-        for value in paper_of(side) if by == K_MAX else ():
+        for value in paper.get(side, ()):
             mark, _ = PAPER_MARKS[value.version]
             panel.plot((value.low + value.high) / 2, index - 0.28, marker=mark, **theirs)
-    for mark, label in PAPER_MARKS.values() if by == K_MAX and any(map(paper_of, shown)) else ():
+    for mark, label in PAPER_MARKS.values() if any(paper.values()) else ():
         panel.plot([], [], ls="", marker=mark, label=label, **theirs)
     panel.set_yticks(range(len(shown)), list(map(name, shown)))
     panel.set_ylim(len(shown) - 0.4, -0.6)

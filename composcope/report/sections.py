@@ -63,8 +63,8 @@ def with_rule(shown: Sequence[Shown], none: str) -> str:
 
 def first_two(shown: Sequence[Shown], none: str) -> str:
     """The others are folded away."""
-    more = folded("More figures on theory", gallery(shown[2:], "")) if shown[2:] else ""
-    return gallery(shown[:2], none) + more
+    first = gallery(shown[:2], none)
+    return first + (folded("More figures on theory", gallery(shown[2:], "")) if shown[2:] else "")
 
 
 # ----------------------------------------------------------------------------
