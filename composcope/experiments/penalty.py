@@ -76,9 +76,9 @@ def main(
 def measured(folder: Path, num: int, samples: int, levels: int, at: dict[str, float]) -> list[Row]:
     """What the model fills of one place and of six, and its conditional locality."""
     model = load(folder)
-    keep = {"keep": folder / "kept"}
-    drawn = evaluate(model, ASKED, num, tolerance=TOLERANCE, steps=STEPS, **keep)
-    looked = locality(model, levels=levels, num=samples, pixels=(), **keep)
+    keep = folder / "kept"
+    drawn = evaluate(model, ASKED, num, tolerance=TOLERANCE, steps=STEPS, keep=keep)
+    looked = locality(model, levels=levels, num=samples, pixels=(), keep=keep)
     kinds = {"length/found": "penalty/found", "length/complete": "penalty/complete"}
     kinds["locality/conditional_locality"] = "penalty/conditional_locality"
     return [
