@@ -36,7 +36,7 @@ class Ended:
     def poll(self) -> int:
         return 0
 
-    def stop(self) -> None: ...
+    def terminate(self) -> None: ...
 
 
 def do_here(node: Node, log: Path, keep_open: tuple[int, ...]) -> Ended:

@@ -16,7 +16,7 @@ from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
 from composcope.report.material import Material, material
 from composcope.report.page import SECTIONS, page
-from composcope.report.recorded import square
+from composcope.report.recording import square
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED

@@ -9,33 +9,43 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from composcope.report.recording import LARGEST, Drawn, Looked, coloured, recording
+from composcope.report.recording import LARGEST, coloured, recording
+from composcope.results.samples import Record, Samples
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
 
-def drawn(name="exp1", side=16, count=2, numbers=(0, 1, 3)):
+def drawn(side=16, count=2, numbers=(0, 1, 3)):
     """Flat pictures whose grey says which K and which image they are."""
-    images = {
-        K: np.stack(
-            [np.full((side, side, 3), 10 + 40 * K + 20 * i, np.uint8) for i in range(count)]
-        )
-        for K in numbers
-    }
-    places = {K: [[(0.25, 0.5)] * K] * count for K in numbers}
-    return Drawn(name, images, places, places, {K: [K] * count for K in numbers})
+    shown = [(K, i) for K in numbers for i in range(count)]
+    grey = [np.full((side, side, 3), 10 + 40 * K + 20 * i, np.uint8) for K, i in shown]
+    return samples(np.stack(grey), [[(0.25, 0.5)] * K for K, _ in shown])
 
 
-def looked(name="exp1", levels=3, side=16):
+def samples(images, places):
+    record = Record(places, [[True] * len(some) for some in places], places)
+    return Samples({}, images, record, images[:0], np.zeros(0))
+
+
+def looked(levels=3, side=16):
+    """One pixel is looked at, another one at each level; the square around it is 3 or 5 wide."""
     gradients = np.zeros((levels, 2, side, side))
     for level in range(levels):
-        gradients[level, 0, 4, level] = 1  # one pixel is looked at, another one at each level
-        gradients[level, 1, 9, level] = 1
-    images = np.stack([np.full((side, side, 3), 50 * level, np.uint8) for level in range(levels)])
-    squares, influences = np.array([[3, 5]] * levels), np.ones((levels, 2, 2))
-    pixels, places = [(4, 4), (9, 9)], [(0.25, 0.5), (0.5, 0.5)]
-    sigmas = np.geomspace(80, 0.1, levels)
-    return Looked(name, sigmas, images, pixels, gradients, squares, influences, places)
+        gradients[level, 0, 4, 3 + level] = 1
+        gradients[level, 1, 9, 7] = 1
+    pictures = [np.full((side, side, 3), 50 * level, np.uint8) for level in range(levels)]
+    return {
+        "sigmas": np.geomspace(80, 0.1, levels),
+        "pictures": np.stack(pictures),
+        "pixels": np.array([(4, 4), (9, 9)]),
+        "gradients": gradients,
+        "influences": np.ones((levels, 2, side, side)),
+        "places": np.array([(0.25, 0.5), (0.5, 0.5)]),
+    }
+
+
+def both():
+    return recording({"exp1": drawn()}, {"exp1": looked()})
 
 
 def sprites(fragment):
@@ -44,7 +54,7 @@ def sprites(fragment):
 
 
 def test_a_sprite_has_a_tile_for_every_position():
-    first, pictures, heat = sprites(recording([drawn()], [looked()]))
+    first, pictures, heat = sprites(both())
     assert first.shape == (3 * 16, 2 * 16, 3)
     for row, K in enumerate((0, 1, 3)):
         for column in range(2):
@@ -55,7 +65,7 @@ def test_a_sprite_has_a_tile_for_every_position():
         row, column = np.unravel_index(
             heat[level * 16 : level * 16 + 16, :16, 3].argmax(), (16, 16)
         )
-        assert (row, column) == (4, level)
+        assert (row, column) == (4, 3 + level)
 
 
 def test_a_map_is_clear_where_nothing_is_looked_at():
@@ -64,14 +74,12 @@ def test_a_map_is_clear_where_nothing_is_looked_at():
 
 
 def test_the_fragment_needs_nothing_and_keeps_its_size():
-    noisy = np.random.default_rng(0).integers(0, 256, (13, 4, 64, 64, 3), np.uint8)
-    places = {K: [[]] * 4 for K in range(13)}
-    there = {K: [0] * 4 for K in range(13)}
-    many = [Drawn(f"{i}", dict(enumerate(noisy)), places, places, there) for i in range(5)]
-    fragment = recording(many)
+    noisy = np.random.default_rng(0).integers(0, 256, (26, 64, 64, 3), np.uint8)
+    many = {str(i): samples(noisy, [[(0.5, 0.5)] * (K // 2) for K in range(26)]) for i in range(10)}
+    fragment = recording(many, {})
     assert len(fragment.encode()) <= LARGEST
     assert not re.search(r"(?:src|href)=|url\(http|@import|fetch\(", fragment)
-    assert recording() == ""
+    assert recording({}, {}) == ""
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
@@ -79,7 +87,7 @@ def test_the_sliders_move_the_pictures(tmp_path):
     from playwright.sync_api import sync_playwright
 
     file = tmp_path / "page.html"
-    file.write_text(f"<!doctype html><meta charset=utf-8>{recording([drawn()], [looked()])}")
+    file.write_text(f"<!doctype html><meta charset=utf-8>{both()}")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 390, "height": 800})

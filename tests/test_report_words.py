@@ -97,8 +97,8 @@ def test_the_headline_follows_the_rows():
 
 def test_three_facts_with_one_number_each():
     rows = [found("exp1", 8.04), found("exp2", 1.5)]
-    assert [fact.number for fact in facts(rows)] == ["8.0", "1.5", "–"]
-    assert facts(rows)[2].words.startswith("Not measured")
+    assert [number for number, _ in facts(rows)] == ["8.0", "1.5", "–"]
+    assert facts(rows)[2][1].startswith("Not measured")
 
 
 def test_answers_name_what_is_not_measured():

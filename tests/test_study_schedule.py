@@ -31,7 +31,7 @@ class Fake:
     def poll(self):
         return self.codes.pop(0)
 
-    def stop(self):
+    def terminate(self):
         self.codes = [1]
 
 

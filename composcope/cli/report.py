@@ -32,6 +32,6 @@ def main(args: Args) -> None:
     runs = [Path(run).resolve().name if Path(run).is_dir() else run for run in args.compare or ()]
     path = write_page(args.out, found, runs)
     print(headline(found.rows))
-    for fact in facts(found.rows):
-        print(f"{fact.number:>5}  {fact.words}")
+    for number, words in facts(found.rows):
+        print(f"{number:>5}  {words}")
     print(f"{len(found.rows):,} rows -> {path}; open it in a browser")

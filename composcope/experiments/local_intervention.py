@@ -11,6 +11,7 @@ from pathlib import Path
 
 import tyro
 
+from composcope.report.marks import name
 from composcope.results import Row, where
 from composcope.study.effects import EFFECTS, compare
 from composcope.study.plan import study_rows
@@ -33,7 +34,7 @@ def main(
     for effect in EFFECTS:
         if effect.above.run in runs and effect.below.run in runs:
             found = compare(effect, rows, preset)
-            pair = f"{effect.above} > {effect.below}, {effect.measurement.words}"
+            pair = f"{name(effect.above)} > {name(effect.below)}, {effect.measurement.words}"
             print(f"{pair}: {found.agrees}; {found.terms}")
     return rows
 

@@ -8,12 +8,12 @@ import html
 import io
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import matplotlib
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Shaped, UInt8
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
@@ -46,7 +46,7 @@ def style() -> Iterator[None]:
 
 def legend(panel: Axes) -> None:
     """The names of lines above the panel, where they cover nothing, and its title above them."""
-    labels = panel.get_legend_handles_labels()[1]
+    _, labels = panel.get_legend_handles_labels()
     if not labels:
         return
     grid = panel.get_subplotspec()
@@ -97,15 +97,11 @@ def multiple(width: int, wanted: int = SIDE) -> int:
     return width * max(1, round(wanted / width))
 
 
-def strip(images: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate(list(images), axis=1)
-
-
 def mosaic(
-    images: UInt8[np.ndarray, "n h w 3"], columns: int
-) -> UInt8[np.ndarray, "height width 3"]:
-    """Images row by row; what is missing of the last row is white."""
-    blanks = np.full((-len(images) % columns, *images.shape[1:]), 255, np.uint8)
-    whole = np.concatenate([images, blanks])
-    lines = [strip(list(whole[i : i + columns])) for i in range(0, len(whole), columns)]
-    return np.concatenate(lines)
+    images: Shaped[np.ndarray, "n h w *channel"], columns: int, blank: float = 255
+) -> Shaped[np.ndarray, "height width *channel"]:
+    """Images row by row; what is missing of the last row is blank."""
+    blanks = np.full((-len(images) % columns, *images.shape[1:]), blank, images.dtype)
+    rows = np.concatenate([images, blanks]).reshape(-1, columns, *images.shape[1:])
+    high = np.concatenate(list(rows), axis=1)  # [column, height, w]
+    return np.concatenate(list(high), axis=1)

@@ -16,6 +16,7 @@ from composcope.report.locality import edges, lines_by, over
 from composcope.report.looks import Look
 from composcope.results import Row, where
 
+Arrays = Mapping[str, np.ndarray]  # by name, as `features` keeps them
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
 KINDS = ("hidden", "attention")  # of activations of a text-to-image model
 OVERVIEW = ("down", "mid", "up", "latent", "pixel")
@@ -26,7 +27,7 @@ MEASURES = {
 }
 
 
-def level_matrices(kept: Mapping[str, np.ndarray], level: str) -> dict[str, np.ndarray]:
+def level_matrices(kept: Arrays, level: str) -> dict[str, np.ndarray]:
     """Of the arrays that `features` keeps, the matrices of one noise level, by name."""
     found = {}
     for key, matrix in kept.items():
@@ -62,22 +63,20 @@ def matrices(
     return figure
 
 
-def level_figure(kept: Mapping[str, np.ndarray], level: str, title: str) -> Figure:
+def level_figure(kept: Arrays, level: str, title: str) -> Figure:
     return matrices(level_matrices(kept, level), list(kept["concepts"]), title)
 
 
-def run_pictures(
-    run: str, kept: Mapping[str, np.ndarray], rows: Sequence[Row]
-) -> dict[str, Figure]:
+def run_pictures(run: str, kept: Arrays, rows: Sequence[Row]) -> dict[str, Figure]:
     """Of a run, by name: the matrices of each noise level, and the profile over layers."""
-    shown = {
-        f"matrices-{level}": level_figure(kept, level, f"{run}; {level} noise") for level in LEVELS
-    }
-    return {**shown, "profile": profile(rows)}
+    shown = {"profile": profile(rows)}
+    for level in LEVELS:
+        shown[f"matrices-{level}"] = level_figure(kept, level, f"{run}; {level} noise")
+    return shown
 
 
 def text_pictures(
-    kept: Mapping[str, Mapping[str, np.ndarray]], rows: Sequence[Row], few: Sequence[str]
+    kept: Mapping[str, Arrays], rows: Sequence[Row], few: Sequence[str]
 ) -> dict[str, Figure]:
     """Of a text-to-image model, by name: matrices of all layers and, of the `few` concepts, of the
     parts of the network; profiles; parts of the network beside output spaces."""
@@ -137,9 +136,9 @@ def spaces(rows: Sequence[Row]) -> Figure:
     for shift, (name, color) in enumerate((("within", "tab:blue"), ("between", "tab:orange"))):
         own = [row for row in where(shown, what=f"features/{name}") if row.value is not None]
         at = [names.index(str(row.layer)) + 0.36 * (shift - 0.5) for row in own]
-        ends = np.array([edges(row.estimate) for row in own]).reshape(-1, 3)
-        error = np.abs(ends[:, 1:] - ends[:, :1]).T
-        panel.bar(at, ends[:, 0], 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
+        value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
+        error = np.abs([low - value, high - value])
+        panel.bar(at, value, 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
     panel.set_xticks(range(len(names)), names)
     panel.axhline(0, color="black", lw=0.6)
     legend(panel)
@@ -183,16 +182,19 @@ def features_table(rows: Sequence[Row]) -> str:
     lines = [f"{'where':<28}{'noise':<7}" + "".join(f"{name:>24}" for name in COSINES)]
     for (maps, layer, level), own in by_part(rows).items():
         cells = [estimate_text(own.get(name)) for name in COSINES]
-        lines.append(
-            f"{f'{layer} {maps}':<28}{level:<7}" + "".join(f"{text:>24}" for text in cells)
-        )
-    layers = [row for row in where(rows, what="features/between") if row.index is not None]
-    known = [row for row in layers if row.value is not None]
-    if known:
-        best = min(known, key=lambda row: abs(float(row.value or 0)))
-        where_ = f"{best.layer} at {best.level} noise"
-        lines.append(f"concepts are least alike in {where_}: mean cosine {best.estimate}")
+        place = f"{layer} {maps}"
+        lines.append(f"{place:<28}{level:<7}" + "".join(f"{text:>24}" for text in cells))
+    if best := least_alike(rows):
+        place = f"{best.layer} at {best.level} noise"
+        lines.append(f"concepts are least alike in {place}: mean cosine {best.estimate}")
     return "\n".join([*lines, *words_found(rows)])
+
+
+def least_alike(rows: Sequence[Row]) -> Row | None:
+    """The mean cosine nearest to none, of those of layers."""
+    between = where(rows, what="features/between")
+    layers = [row for row in between if row.index is not None and row.value is not None]
+    return min(layers, key=lambda row: abs(row.estimate.value), default=None)
 
 
 def words_found(rows: Sequence[Row]) -> list[str]:

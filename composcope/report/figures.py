@@ -1,7 +1,8 @@
-"""The figures of the page: functions of rows and kept arrays, with bars for 95 % intervals."""
+"""The figures of the page: functions of rows and kept arrays, with bars for 95 % intervals; None
+where there is nothing to show."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,36 +10,39 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.locality import crosses, over, whiskers
+from composcope.report.locality import crosses, glow, over, whiskers
 from composcope.report.looks import Look, look
-from composcope.report.marks import name
+from composcope.report.marks import name, paper_of
+from composcope.report.material import of_side, one
 from composcope.results import Row, grouped
-from composcope.study.effects import Side, mean_row
-from composcope.study.paper import PaperValue
+from composcope.study.effects import K_MAX, Measurement, Side, mean_row
 
 WIDTH = 5.6  # inches of a figure that shares its line with another
+Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, its rows
 
 
 def look_of(side: Side) -> Look:
-    return look(side.run, side.intervention.name if side.intervention else None)
+    return look(side.run, side.about["intervention"])
 
 
-def met(
-    lines: Mapping[Side, tuple[str, Sequence[Row]]], trained: int | None, noun: str = "places"
-) -> Figure:
+def lines_over(
+    rows: Sequence[Row], sides: Sequence[Side], what: str, label: Callable[[Side], str] = name
+) -> Lines:
+    """A line a model of which this is measured."""
+    found = [(look_of(side), label(side), of_side(rows, side, what)) for side in sides]
+    return [line for line in found if line[2]]
+
+
+def met(lines: Lines, trained: int | None, noun: str = "places") -> Figure | None:
     """Places filled, or colours drawn, over K; a line a model."""
+    if not lines:
+        return None
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    looks = [(look_of(side), *line) for side, line in lines.items()]
-    met_panel(figure.add_subplot(), looks, noun, trained)
+    met_panel(figure.add_subplot(), lines, noun, trained)
     return figure
 
 
-def met_panel(
-    panel: Axes,
-    lines: Sequence[tuple[Look, str, Sequence[Row]]],
-    noun: str,
-    trained: int | None = None,
-) -> None:
+def met_panel(panel: Axes, lines: Lines, noun: str, trained: int | None = None) -> None:
     """The dashed line is all that was asked for, the grey ground what training images showed."""
     most = max((row.K or 0 for _, _, rows in lines for row in rows), default=1)
     above: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "color": "gray"}
@@ -56,57 +60,55 @@ def met_panel(
     legend(panel)
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a forest: a model, its row, and what the paper has for it."""
-
-    side: Side
-    row: Row | None
-    paper: Sequence[PaperValue] = ()
-
-
 PAPER_MARKS = {"v1": ("$\\diamondsuit$", "the paper, v1"), "v3": ("$\\star$", "the paper, v3")}
 
 
-def forest(lines: Sequence[Line], words: str) -> Figure:
-    """A line a model: our value with its interval, the paper's beside it."""
-    figure = Figure(figsize=(WIDTH, 1.0 + 0.3 * len(lines)), layout="constrained")
-    panel = figure.add_subplot(xlabel=words)
-    for index, line in enumerate(lines):
-        style = look_of(line.side)
-        if line.row is None or line.row.value is None:
+def forest(
+    rows: Sequence[Row], sides: Sequence[Side], by: Measurement, gaps: bool = True
+) -> Figure | None:
+    """A line a model: our value with its interval, the paper's K_max beside it; with `gaps`, models
+    that are not measured have a line too."""
+    measured = {side: one(rows, side, by.what, **by.coordinates) for side in sides}
+    shown = {side: row for side, row in measured.items() if row or gaps}
+    if not any(shown.values()):
+        return None
+    figure = Figure(figsize=(WIDTH, 1.0 + 0.3 * len(shown)), layout="constrained")
+    panel = figure.add_subplot(xlabel=by.words.replace("K_max", "$K_{max}$"))
+    paper = {side: paper_of(side) for side in shown if by == K_MAX}
+    theirs: dict[str, Any] = {"ms": 7, "color": "gray", "mew": 0.3}
+    for index, (side, row) in enumerate(shown.items()):
+        style = look_of(side)
+        if row is None:
             panel.text(0, index, " not measured", va="center", fontsize=8, color="gray")
         else:
-            found = line.row.estimate
+            found = row.estimate
             looks: dict[str, Any] = {"color": style.color, "marker": style.marker}
             panel.errorbar(found.value, index, xerr=whiskers(found), ms=6, elinewidth=0.9, **looks)
-        for theirs in line.paper:
-            mark, _ = PAPER_MARKS[theirs.version]
-            middle = (theirs.low + theirs.high) / 2
-            panel.plot(middle, index - 0.28, marker=mark, ms=7, color="gray", mew=0.3)
-    for mark, label in PAPER_MARKS.values() if any(line.paper for line in lines) else ():
-        panel.plot([], [], ls="", marker=mark, ms=7, color="gray", mew=0.3, label=label)
-    panel.set_yticks(range(len(lines)), [name(line.side) for line in lines])
-    panel.set_ylim(len(lines) - 0.4, -0.6)
+        for value in paper.get(side, ()):
+            mark, _ = PAPER_MARKS[value.version]
+            panel.plot((value.low + value.high) / 2, index - 0.28, marker=mark, **theirs)
+    for mark, label in PAPER_MARKS.values() if any(paper.values()) else ():
+        panel.plot([], [], ls="", marker=mark, label=label, **theirs)
+    panel.set_yticks(range(len(shown)), list(map(name, shown)))
+    panel.set_ylim(len(shown) - 0.4, -0.6)
     panel.set_xlim(left=min(0, panel.get_xlim()[0]))
     panel.grid(axis="x", color="gray", alpha=0.25, lw=0.6)
     legend(panel)
     return figure
 
 
-def over_noise(
-    lines: Mapping[Side, tuple[str, Sequence[Row]]], words: str, chance: float | None
-) -> Figure:
+def over_noise(lines: Lines, words: str, chance: float | None = None) -> Figure | None:
     """A share or a size over noise levels, high noise first, as a sampler walks; means over
     pixels."""
+    if not lines:
+        return None
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    panel = figure.add_subplot(
-        xlabel="noise level $\\sigma$, from noise to image", ylabel=words, xscale="log"
-    )
-    for side, (label, rows) in lines.items():
+    axis = "noise level $\\sigma$, from noise to image"
+    panel = figure.add_subplot(xlabel=axis, ylabel=words, xscale="log")
+    for style, label, rows in lines:
         by_sigma = grouped(rows, lambda row: float(row.sigma or 0))
         means = [replace(mean_row(some), sigma=sigma) for sigma, some in by_sigma.items()]
-        over(panel, means, "sigma", look_of(side), label)
+        over(panel, means, "sigma", style, label)
     if chance is not None:
         panel.axhline(chance, color="gray", ls=":", lw=1, label="chance")
     panel.set_ylim(bottom=0)
@@ -115,9 +117,11 @@ def over_noise(
     return figure
 
 
-def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure | None:
     """Figure 2: what one pixel (ring) looks at, a row a model, from high noise to low; a cross is
     as bright as its condition acts on that pixel."""
+    if not maps:
+        return None
     levels = 7
     figure = Figure(figsize=(1.25 * levels + 1.1, 1.3 * len(maps) + 0.3), layout="constrained")
     panels = figure.subplots(len(maps), levels, squeeze=False)
@@ -125,11 +129,9 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     for line, (label, kept) in zip(panels, maps.items(), strict=True):
         chosen = np.linspace(0, len(kept["sigmas"]) - 1, levels).round().astype(int)
         probe = min(2, len(kept["pixels"]) - 1)  # lower left, as in the paper
-        row, column = kept["pixels"][probe].tolist()
+        pixel = kept["pixels"][probe].tolist()
         for panel, level in zip(line, chosen, strict=True):
-            root = np.sqrt(kept["gradients"][level, probe].astype(float))
-            panel.imshow(root, cmap="magma", vmin=0, vmax=root.max() or 1)
-            panel.plot(column, row, "o", mfc="none", mec="white", ms=8, mew=0.9)
+            glow(panel, kept["gradients"][level, probe], pixel, ms=8, mew=0.9)
             panel.set(xticks=[], yticks=[])
             title = f"$\\sigma$ = {kept['sigmas'][level]:.2g}"
             if title != above.get(level):
@@ -137,7 +139,7 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
             above[level] = title
         acts = kept["influences"][chosen].astype(float)
         if len(kept["places"]):
-            crosses(line[None], acts, [(row, column)], kept["places"])
+            crosses(line[None], acts, [pixel], kept["places"])
         line[0].set_ylabel(label, fontsize=8)
     return figure
 

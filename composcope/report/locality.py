@@ -44,12 +44,10 @@ def heatmaps(maps: Mapping[str, np.ndarray]) -> Figure:
     for level, sigma in enumerate(sigmas):
         axes[0, level].imshow(maps["pictures"][level])
         axes[0, level].set_title(f"$\\sigma$ = {sigma:.3g}", fontsize=9)
-        for panel, seen, (row, column) in zip(
+        for panel, seen, pixel in zip(
             axes[1:, level], maps["gradients"][level], pixels, strict=False
         ):
-            root = np.sqrt(seen.astype(float))
-            panel.imshow(root, cmap="magma", vmin=0, vmax=root.max() or 1)
-            panel.plot(column, row, "o", mfc="none", mec="white", ms=7, mew=0.8)
+            glow(panel, seen, pixel, ms=7, mew=0.8)
         strongest = influences[level].max(initial=0) or 1
         for panel, acts in zip(axes[1 + len(pixels) :, level], influences[level], strict=False):
             panel.imshow(acts, cmap="viridis", vmin=0, vmax=strongest)
@@ -62,11 +60,15 @@ def heatmaps(maps: Mapping[str, np.ndarray]) -> Figure:
     return figure
 
 
+def glow(panel: Axes, gradient: np.ndarray, pixel: Sequence[int], **ring: Any) -> None:
+    """What a pixel (ring) looks at: the root of its gradient."""
+    root = np.sqrt(gradient.astype(float))
+    panel.imshow(root, cmap="magma", vmin=0, vmax=root.max() or 1)
+    panel.plot(pixel[1], pixel[0], "o", mfc="none", mec="white", **ring)
+
+
 def crosses(
-    panels: np.ndarray,
-    influences: np.ndarray,
-    pixels: Sequence[tuple[int, int]],
-    places: np.ndarray,
+    panels: np.ndarray, influences: np.ndarray, pixels: Sequence[Sequence[int]], places: np.ndarray
 ) -> None:
     """A cross at each condition's place, the stronger the more it acts on the row's pixel."""
     height, width = influences.shape[-2:]
@@ -75,10 +77,8 @@ def crosses(
         strength = at / (at.max(initial=0) or 1)
         for panel, strengths in zip(own, strength, strict=True):
             for (u, v), strong in zip(places, strengths, strict=True):
-                alpha = float(0.08 + 0.92 * strong)
-                panel.plot(
-                    u * width - 0.5, v * height - 0.5, "x", color="cyan", ms=7, mew=2.2, alpha=alpha
-                )
+                looks: dict[str, Any] = {"color": "cyan", "alpha": float(0.08 + 0.92 * strong)}
+                panel.plot(u * width - 0.5, v * height - 0.5, "x", ms=7, mew=2.2, **looks)
             panel.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5))
 
 
@@ -97,15 +97,13 @@ def curves(rows: Sequence[Row]) -> Figure:
         for panel, pixel in zip(panels, pixels, strict=True):
             own = where(rows, what="locality/influence", pixel=pixel)
             lines_by(panel, own, lambda row: row.condition)
-            panel.set(
-                title=f"pixel {pixel}", ylabel="influence $I_k$" if pixel == pixels[0] else ""
-            )
+            panel.set_title(f"pixel {pixel}")
+        panels[0].set_ylabel("influence $I_k$")
         legend(panels[0])
     panels = lower.subplots(1, below)
-    for panel, what, label in zip(
-        panels, ("square", "energy"), ("side of the square, pixels", "energy"), strict=False
-    ):
-        lines_by(panel, where(rows, what=f"locality/{what}"), lambda row: row.pixel)
+    sizes = {"locality/square": "side of the square, pixels", "locality/energy": "energy"}
+    for panel, (what, label) in zip(panels, sizes.items(), strict=False):
+        lines_by(panel, where(rows, what=what), lambda row: row.pixel)
         panel.set_ylabel(label)
     panels[0].set_ylim(0, None)
     panels[1].set_yscale("log")
@@ -147,9 +145,8 @@ def over(
     panel: Axes, rows: Sequence[Row], along: str, style: Look, label: str, shift: float = 0.0
 ) -> None:
     """A line over a coordinate, with a thin bar for every 95 % interval."""
-    own = sorted(
-        (row for row in rows if row.value is not None), key=lambda row: getattr(row, along)
-    )
+    known = [row for row in rows if row.value is not None]
+    own = sorted(known, key=lambda row: getattr(row, along))
     at = np.array([getattr(row, along) for row in own], float) + shift
     value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
     bars = np.clip([value - low, high - value], 0, None)
@@ -184,15 +181,12 @@ def dots(rows: Sequence[Row], rule: str = "paper", tolerance: float | None = 0.1
     conditions.
 
     The two are of the same weights: run, snapshot and fingerprint agree."""
-    plain = {"intervention": None, "asked": "paper"}
-    reached = where(rows, what="length/k_max", rule=rule, tolerance=tolerance, **plain)
-    looked = where(
-        rows, what="locality/conditional_locality", states="trajectory", setting=None, **plain
-    )
-    by_model = {(row.run, row.snapshot, row.weights): row for row in sorted(reached, key=newest)}
-    local = {(row.run, row.snapshot, row.weights): row for row in sorted(looked, key=newest)}
+    plain = where(rows, intervention=None, asked="paper")
+    reached = newest(where(plain, what="length/k_max", rule=rule, tolerance=tolerance))
+    looked = where(plain, what="locality/conditional_locality", states="trajectory", setting=None)
+    local = newest(looked)
     found = []
-    for model, row in by_model.items():
+    for model, row in reached.items():
         if model not in local or row.value is None or local[model].value is None:
             continue
         trained = row.trained if row.trained is not None else local[model].trained
@@ -203,19 +197,18 @@ def dots(rows: Sequence[Row], rule: str = "paper", tolerance: float | None = 0.1
     return found
 
 
-def newest(row: Row) -> tuple[int, str]:
-    """Of several rows of one model the one of most samples counts, then the last measured."""
-    return row.n or 0, row.date or ""
+def newest(rows: Sequence[Row]) -> dict[tuple, Row]:
+    """By model: of several rows the one of most samples counts, then the last measured."""
+    ordered = sorted(rows, key=lambda row: (row.n or 0, row.date or ""))
+    return {(row.run, row.snapshot, row.weights): row for row in ordered}
 
 
 def correlation(points: Sequence[Dot]) -> Estimate | None:
     """Spearman's rank correlation of gain and locality; None for fewer than three dots."""
     if len(points) < 3:
         return None
-    return spearman(
-        np.array([point.gain.value for point in points]),
-        np.array([point.locality.value for point in points]),
-    )
+    pairs = np.array([(point.gain.value, point.locality.value) for point in points])
+    return spearman(*pairs.T)
 
 
 def scatter(points: Sequence[Dot], rule: str = "paper") -> Figure:
@@ -229,13 +222,8 @@ def scatter(points: Sequence[Dot], rule: str = "paper") -> Figure:
     named: set[str] = set()
     for point in points:
         style = look(point.run)
-        looks: dict[str, Any] = {
-            "color": style.color,
-            "fmt": style.marker,
-            "lw": 0.7,
-            "alpha": 0.85,
-        }
-        looks["ms"] = MOMENTS.get(point.snapshot or "", FINAL)
+        looks: dict[str, Any] = {"color": style.color, "fmt": style.marker, "lw": 0.7}
+        looks |= {"ms": MOMENTS.get(point.snapshot or "", FINAL), "alpha": 0.85}
         looks["label"] = "" if point.run in named else point.run
         named.add(point.run)
         at = (point.gain.value, point.locality.value)

@@ -17,42 +17,31 @@ class Look:
     marker: str  # as Matplotlib calls it
 
 
-LOOKS = {  # by run and intervention
-    ("exp1", None): Look(BLUE, "o"),
-    ("exp1-seed1", None): Look(BLUE, "D"),
-    ("exp1-one", None): Look(VIOLET, "v"),
-    ("exp1-two", None): Look(BLUE, "<"),
-    ("exp1-four", None): Look(BLUE, ">"),
-    ("exp1-five", None): Look(LIME, "^"),
-    ("exp1-six", None): Look(BLUE, "P"),
-    ("exp2", None): Look(VERMILLION, "s"),
-    ("exp2-seed1", None): Look(VERMILLION, "D"),
-    ("exp2", "local"): Look(GREEN, "^"),
-    ("exp2", "smooth"): Look(GREEN, "v"),
-    ("exp2", "annealed"): Look(GREEN, "<"),
-    ("exp2", "own"): Look(GREEN, ">"),
-    ("exp2", "composed"): Look(GREEN, "X"),
-    ("exp2-student", None): Look(TEAL, "*"),
-    ("exp2-penalty", None): Look(VERMILLION, "^"),
-    ("exp3-penalty", None): Look(ORANGE, "^"),
-    ("exp2-longer", None): Look(VERMILLION, "v"),
-    ("exp3-longer", None): Look(ORANGE, "v"),
-    ("exp2l", None): Look(PURPLE, "D"),
-    ("exp2l-one", None): Look(WINE, "v"),
-    ("exp2l-wide", None): Look(BROWN, "X"),
-    ("exp3", None): Look(ORANGE, "P"),
-    ("exp3-seed1", None): Look(ORANGE, "D"),
-    ("exp3s", None): Look(OLIVE, "p"),
-    ("exp3l", None): Look(SKY, "h"),
-    ("random", None): Look(TEAL, "p"),
-    ("drop-one", None): Look(WINE, "h"),
-    ("color", None): Look(OLIVE, "o"),
-    ("color", "own"): Look(GREEN, ">"),
-    ("color", "peaks"): Look(BLUE, "*"),
-    ("text_control", None): Look(OLIVE, "o"),
-    ("text_control", "own"): Look(GREEN, ">"),
-    ("text_control", "peaks"): Look(BLUE, "*"),
-    ("color-three", None): Look(OLIVE, "v"),
+# Runs, or a run and what is done to it at sampling time, by colour.
+# fmt: off
+MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
+    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P",
+           ("color", "peaks"): "*", ("text_control", "peaks"): "*"},
+    VIOLET: {"exp1-one": "v"},
+    LIME: {"exp1-five": "^"},
+    VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
+    GREEN: {("exp2", "local"): "^", ("exp2", "smooth"): "v", ("exp2", "annealed"): "<",
+            ("exp2", "own"): ">", ("exp2", "composed"): "X",
+            ("color", "own"): ">", ("text_control", "own"): ">"},
+    TEAL: {"exp2-student": "*", "random": "p"},
+    PURPLE: {"exp2l": "D"},
+    WINE: {"exp2l-one": "v", "drop-one": "h"},
+    BROWN: {"exp2l-wide": "X"},
+    ORANGE: {"exp3": "P", "exp3-seed1": "D", "exp3-penalty": "^",
+             "exp3-longer": "v"},
+    OLIVE: {"exp3s": "p", "color": "o", "color-three": "v", "text_control": "o"},
+    SKY: {"exp3l": "h"},
+}
+# fmt: on
+LOOKS = {
+    model: Look(color, marker)
+    for color, models in MARKERS.items()
+    for model, marker in models.items()
 }
 OTHERS = tuple(
     Look(color, marker)
@@ -69,5 +58,5 @@ def label(run: str | None, intervention: str | None = None) -> str:
 
 def look(run: str | None, intervention: str | None = None) -> Look:
     """Of a model that is not in the table, one that depends on its name alone."""
-    known = LOOKS.get((run or "", intervention))
+    known = LOOKS.get((run or "", intervention) if intervention else run or "")
     return known or OTHERS[zlib.crc32(f"{run} {intervention}".encode()) % len(OTHERS)]

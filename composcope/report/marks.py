@@ -69,19 +69,16 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 @dataclass(frozen=True)
 class Verdict:
     """Whether ours agrees with the paper: a mark that does not rest on colour, and words."""
 
     mark: str
     words: str
+    many: str = ""  # the words for several: "5 agree"
 
 
-NOT_MEASURED = Verdict("–", "not measured")
+NOT_MEASURED = Verdict("–", "not measured", "are not measured")
 
 
 def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
@@ -92,20 +89,22 @@ def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
         return Verdict("·", "not in the paper")
     _, low, high = edges(row.estimate)
     if any(low <= value.high and value.low <= high for value in paper):
-        return Verdict("✓", "agrees")
+        return Verdict("✓", "agrees", "agree")
     if row.max_K is not None and high >= row.max_K:
-        return Verdict("…", "asked no further")
+        return Verdict("…", "asked no further", "were asked no further")
     if high < min(value.low for value in paper):
-        return Verdict("▼", "ours is lower")
+        return Verdict("▼", "ours is lower", "are lower here")
     if low > max(value.high for value in paper):
-        return Verdict("▲", "ours is higher")
-    return Verdict("✗", "differs")
+        return Verdict("▲", "ours is higher", "are higher here")
+    return Verdict("✗", "differs", "differ")
 
 
 SEEN = {
-    "apart": Verdict("✓", "yes, intervals apart"),
-    "overlap": Verdict("≈", "yes, but intervals overlap"),
-    "no": Verdict("✗", "no"),
+    "apart": Verdict("✓", "yes, intervals apart", "come out as expected with intervals apart"),
+    "overlap": Verdict(
+        "≈", "yes, but intervals overlap", "come out as expected with overlapping intervals"
+    ),
+    "no": Verdict("✗", "no", "do not come out"),
     "not measured": NOT_MEASURED,
 }
 

@@ -38,44 +38,33 @@ class Material:
 
 def fits(about: Mapping[str, Any], side: Side) -> bool:
     """Whether these are the coordinates of the final weights of this side."""
-    name = side.intervention.name if side.intervention else None
-    same = about.get("run") == side.run and about.get("intervention") == name
+    same = all(about.get(name) == side.about[name] for name in ("run", "intervention"))
     return same and about.get("snapshot") in FINAL and about.get("states") != "noised"
 
 
 def material(shipped: Path, folders: Sequence[Path]) -> Material:
     """All that is in these folders; later ones come before earlier ones and what ships."""
-    own = gather(folders)
-    everywhere = [shipped, *folders]
-    toys = {}
-    for room in ("theory", "sim"):
-        places = [path for folder in everywhere for path in sorted(folder.rglob(room))]
-        if places:
-            toys[room] = places[-1]
-    rows = joined(gather([shipped]), own)
+    rows = joined(gather([shipped]), gather(folders))
     if not rows:
-        raise InputError(
-            f"nothing is measured yet: no rows in {', '.join(map(str, folders))} or with the "
-            "shipped models"
-        )
+        places = ", ".join(map(str, folders))
+        raise InputError(f"nothing is measured yet: no rows in {places} or with the shipped models")
+
+    def found(name: str) -> list[Path]:
+        paths = [path for folder in (shipped, *folders) for path in sorted(folder.rglob(name))]
+        return paths[::-1]
+
     return Material(
         rows=rows,
-        samples=gather_samples(everywhere),
-        maps=kept_arrays(everywhere, "maps.npz"),
-        matrices=kept_arrays(everywhere, "matrices.npz"),
-        toys=toys,
+        samples=gather_samples([shipped, *folders]),
+        maps=list(map(read_origin, found("maps.npz"))),
+        matrices=list(map(read_origin, found("matrices.npz"))),
+        toys={room: paths[0] for room in ("theory", "sim") if (paths := found(room))},
     )
 
 
-def kept_arrays(folders: Sequence[Path], name: str) -> list[Kept]:
-    paths = [path for folder in folders for path in sorted(folder.rglob(name))]
-    return [read_origin(path) for path in reversed(paths)]
-
-
 def joined(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """Shipped rows of a run go where rows of other weights with its name were measured here. Of the
-    same weights the measurement of more samples counts, as a whole; of as many, the one made here.
-    """
+    """Shipped rows of a run go where rows of other weights with its name were measured here. Of equal
+    weights the measurement of more samples counts, as a whole; of as many, the one made here."""
     here = {(row.run, row.weights) for row in own if row.weights is not None}
     runs = {run for run, _ in here}
     stays = [row for row in shipped if row.run not in runs or (row.run, row.weights) in here]
@@ -104,11 +93,8 @@ def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> l
     """The rows of one measurement of a side: its weights asked in the usual way and judged at the
     usual tolerance, the newest of those."""
     snapshot = FINAL if side.snapshot == "final" else side.snapshot
-    wanted = {"what": what, "run": side.run, "snapshot": snapshot, **coordinates}
-    wanted["intervention"] = side.intervention.name if side.intervention else None
-    if side.intervention and side.intervention.radius is not None:
-        wanted["radius"] = side.intervention.radius
-    known = [row for row in where(rows, **wanted) if row.value is not None]
+    found = where(rows, what=what, snapshot=snapshot, **side.about, **coordinates)
+    known = [row for row in found if row.value is not None]
     return max(grouped(known, call).values(), key=usual, default=[])
 
 

@@ -9,21 +9,20 @@ A question a section: picture, answer in words, folded numbers. Two runs of one'
 import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from composcope.errors import InputError
 from composcope.files import write_text
 from composcope.report import marks, tables, words
 from composcope.report.drawing import style
-from composcope.report.locality import edges
+from composcope.report.figures import lines_over, met, over_noise
 from composcope.report.material import Material, one
-from composcope.report.pictures import FIGURE_1, figure_1, gallery
-from composcope.report.recorded import recorded
-from composcope.report.section_figures import NEAR, filled, lines_over, over_noise
+from composcope.report.pictures import FIGURE_1, figure_1, gallery, those
+from composcope.report.recording import recording
+from composcope.report.section_figures import NEAR
 from composcope.report.sections import SECTIONS, every, section
 from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
-from composcope.study.effects import Side
+from composcope.study.effects import COMPARED, Side, agreement
 
 TITLE = "Does a diffusion model compose what it has learned?"
 FOOTER = (
@@ -36,15 +35,6 @@ FOOTER = (
 # ----------------------------------------------------------------------------
 # Two runs side by side.
 
-COMPARED: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("K_max, the paper's rule", "length/k_max", {"rule": "paper"}),
-    ("K_max, strict rule", "length/k_max", {"rule": "strict"}),
-    ("places filled of 3", "length/found", {"K": 3}),
-    ("places filled of 6", "length/found", {"K": 6}),
-    ("places filled of 9", "length/found", {"K": 9}),
-    ("conditional locality", "locality/conditional_locality", {}),
-)
-
 
 def side_by_side(material: Material, runs: Sequence[str]) -> str:
     """Two runs of the user: pictures, curves, and every measurement that either has."""
@@ -55,20 +45,20 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
                 f"--compare {side.run}: nothing is measured of it; composcope evaluate does it"
             )
     lines: list[list[tables.Cell]] = []
-    for title, what, coordinates in COMPARED:
-        found = [one(material.rows, side, what, **coordinates) for side in sides]
+    for by in COMPARED:
+        found = [one(material.rows, side, by.what, **by.coordinates) for side in sides]
         if any(found):
-            lines.append([title, *(marks.told(row) for row in found), difference(found)])
+            lines.append([by.words, *(marks.told(row) for row in found), difference(found)])
     over = lines_over(material.rows, sides, "length/found")
-    trained = {row.trained for _, rows in over.values() for row in rows}
-    fewest = min(filter(None, trained), default=None)
+    trained = {row.trained for _, _, rows in over for row in rows}
     near = lines_over(material.rows, sides, "locality/near_share")
-    shown = [
-        *filled(over, fewest, "Places filled with an object."),
-        *over_noise(
-            near, NEAR, "The share of a condition's effect near its place, by noise level."
+    shown = those(
+        (met(over, min(filter(None, trained), default=None)), "Places filled with an object."),
+        (
+            over_noise(near, NEAR),
+            "The share of a condition's effect near its place, by noise level.",
         ),
-    ]
+    )
     own = where(material.rows, run=list(runs))
     head = ("measured", runs[0], runs[1], "which is larger?")
     return (
@@ -82,14 +72,14 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
 def difference(found: Sequence[Row | None]) -> marks.Verdict:
     """Which of two rows is larger, and whether their intervals are apart."""
     first, second = found
-    if first is None or second is None or None in (first.value, second.value):
+    if first is None or second is None:
         return marks.NOT_MEASURED
-    a, a_low, a_high = edges(first.estimate)
-    b, b_low, b_high = edges(second.estimate)
-    if a == b:
+    if first.value == second.value:
         return marks.Verdict("=", "equal")
-    apart = "intervals apart" if a_low > b_high or b_low > a_high else "intervals overlap"
-    return marks.Verdict(">" if a > b else "<", f"{first.run if a > b else second.run}, {apart}")
+    more = first.estimate.value > second.estimate.value
+    larger, smaller = (first, second) if more else (second, first)
+    words = {"apart": "intervals apart", "overlap": "intervals overlap"}
+    return marks.Verdict(">" if more else "<", f"{larger.run}, {words[agreement(larger, smaller)]}")
 
 
 # ----------------------------------------------------------------------------
@@ -98,8 +88,8 @@ def difference(found: Sequence[Row | None]) -> marks.Verdict:
 
 def first_screen(material: Material, links: Mapping[str, str]) -> str:
     facts = "".join(
-        f"<li><strong>{fact.number}</strong><span>{html.escape(fact.words)}</span></li>"
-        for fact in words.facts(material.rows)
+        f"<li><strong>{number}</strong><span>{html.escape(text)}</span></li>"
+        for number, text in words.facts(material.rows)
     )
     contents = "".join(
         f'<a href="#{anchor}">{html.escape(question)}</a>' for anchor, question in links.items()
@@ -129,7 +119,9 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
             body.append(side_by_side(material, compare))
         for shown in SECTIONS:
             body.append(section(shown, material))
-    moved = recorded(material, FIGURE_1)
+    samples = {marks.name(side): some for side in FIGURE_1 if (some := material.samples_of(side))}
+    maps = {marks.name(side): kept for side in FIGURE_1 if (kept := material.maps_of(side))}
+    moved = recording(samples, maps)
     if moved:
         links["moved"] = "Try it yourself"
         body.append(f"<section id=moved><h2>Try it yourself</h2>{moved}</section>")

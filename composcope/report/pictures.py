@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from composcope.report.drawing import mosaic, multiple, png, strip, svg
+from composcope.report.drawing import mosaic, multiple, png, svg
 from composcope.report.looks import label
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
 from composcope.results.samples import Samples
 from composcope.study.effects import Side
 
+WIDE = 6  # inches: wider figures do not share their line
 SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
 FIGURE_1 = (EXP1, EXP2, EXP2_LOCAL, EXP2L)
 SECONDS_A_FRAME = 0.28
@@ -22,17 +23,22 @@ HOLD = 5  # times that the last frame of an animation is shown
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure with the words under it; `wide` ones have a line of their own."""
+    """A figure with the words under it."""
 
     figure: Figure
     words: str
-    wide: bool = False
+
+
+def those(*figures: tuple[Figure | None, str]) -> list[Shown]:
+    """Figures that there are, with their words."""
+    return [Shown(figure, words) for figure, words in figures if figure is not None]
 
 
 def drawn(shown: Shown) -> str:
+    """A figure of several panels has a line of its own."""
     text = html.escape(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
-    place = "wide" if shown.wide else "part"
+    place = "wide" if shown.figure.get_figwidth() > WIDE else "part"
     return f"<figure class={place}>{button}<figcaption>{text}</figcaption></figure>"
 
 
@@ -59,28 +65,23 @@ def shot(samples: Samples | None, K: int) -> str:
     if samples is None or not numbers:
         return '<figure class="shot blank none"><span>not drawn</span></figure>'
     i = numbers[0]
-    asked, met = samples.record.asked[i], samples.record.met[i]
-    verdict = "✓" if all(met) else "✗"
-    extra = f", +{samples.extra(i)}" if samples.extra(i) else ""
-    count = f"{sum(met)} of {K}{extra}"
-    alt = f"{samples.about.get('run')} asked for {K}: {sum(met)} there, {samples.extra(i)} extra"
-    lost = [
-        place
-        for place, there in zip(asked, met, strict=True)
-        if not there and not isinstance(place, str)
-    ]
+    extra = samples.extra(i)
+    met = samples.record.met[i]
+    places = zip(samples.record.asked[i], met, strict=True)
+    lost = [place for place, there in places if not there and not isinstance(place, str)]
+    alt = f"{samples.about.get('run')} asked for {K}: {sum(met)} there, {extra} extra"
     image = pixels(samples.images[i], sizes(samples.images.shape[2]), alt)
+    count = f"{sum(met)} of {K}" + (f", +{extra}" if extra else "")
     return (
         "<figure class=shot><button class=zoom title=Enlarge><span "
         f"class=over>{image}{crossed(lost)}</span></button>"
-        f"<figcaption><b>{verdict}</b> {count}</figcaption></figure>"
+        f"<figcaption><b>{'✓' if all(met) else '✗'}</b> {count}</figcaption></figure>"
     )
 
 
 def pixels(picture: np.ndarray, size: str, words: str) -> str:
     """An image whose pixels stay sharp."""
-    alt = html.escape(words)
-    return f'<img class=pixels style="{size}" alt="{alt}" src="{png(picture)}">'
+    return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{png(picture)}">'
 
 
 def crossed(places: Sequence) -> str:
@@ -109,18 +110,11 @@ def sheets(material: Material) -> str:
     """All images that are kept of every model: a row a K."""
     parts = []
     for samples in material.samples:
-        if samples.about.get("snapshot") not in FINAL:
-            continue
         Ks = [K for K in SHOWN_K if samples.of(K)]
-        if not Ks:
+        if samples.about.get("snapshot") not in FINAL or not Ks:
             continue
         columns = max(len(samples.of(K)) for K in Ks)
-        blank = np.full((1, *samples.images.shape[1:]), 255, np.uint8)
-        ordered = []
-        for K in Ks:
-            ordered.append(samples.images[samples.of(K)])
-            ordered += [blank] * (columns - len(samples.of(K)))
-        picture = mosaic(np.concatenate(ordered), columns)
+        picture = np.concatenate([mosaic(samples.images[samples.of(K)], columns) for K in Ks])
         width = picture.shape[1]
         who = label(samples.about.get("run"), samples.about.get("intervention"))
         text = f"{who}: rows K = {', '.join(map(str, Ks))}"
@@ -142,18 +136,15 @@ def walks(material: Material) -> str:
         frames = [*samples.frames, *[samples.frames[-1]] * HOLD]
         height, width = samples.frames.shape[1:3]
         w = multiple(width, 192)
+        who = html.escape(name(side))
         K = len(samples.record.walked)
-        text = (
-            f"{name(side)}, asked for {K}: the denoised image from sigma {samples.sigmas[0]:.0f} "
-            "to 0"
-        )
+        text = f"{who}, asked for {K}: the denoised image from sigma {samples.sigmas[0]:.0f} to 0"
         css = f"--w:{w}px;--h:{w * height // width}px;--n:{len(frames)}"
         css += f";--time:{SECONDS_A_FRAME * len(frames):.1f}s"
-        ground = f"background-image:url({png(strip(frames))})"
+        css += f";background-image:url({png(np.concatenate(frames, axis=1))})"
         parts.append(
-            f'<figure><div class=walk role=img aria-label="{html.escape(text)}" '
-            f'style="{css};{ground}"></div>'
-            f"<figcaption>{html.escape(name(side))}, K = {K}</figcaption></figure>"
+            f'<figure><div class=walk role=img aria-label="{text}" style="{css}"></div>'
+            f"<figcaption>{who}, K = {K}</figcaption></figure>"
         )
     if not parts:
         return missing("No denoising is kept to be shown here; composcope evaluate keeps one.")

@@ -1,6 +1,6 @@
 """A recording of the explorer, for a page without a server: sliders over sprites.
 
-    recording(drawn, looked) -> HTML     Figure 1 with a slider for K, Figure 2 for the noise level
+    recording(samples, maps) -> HTML     Figure 1 with a slider for K, Figure 2 for the noise level
 
 A sprite is one picture with a tile for every position of the sliders; the page only moves it.
 Everything is inside the fragment: style, script, and pictures as data URIs."""
@@ -10,16 +10,17 @@ import html
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, UInt8
 from PIL import Image
 
 from composcope.errors import InputError
+from composcope.results.samples import Samples
 
-Images = UInt8[np.ndarray, "n h w 3"]
-Places = Sequence[Sequence[float]]  # (u, v) in image sides
+Maps = Mapping[str, np.ndarray]  # as locality keeps them
+SHOWN_EACH = 2  # images for each K
 LARGEST = 3 * 10**6  # bytes of the fragment
 QUALITIES = (90, 75, 50, 30)  # of WebP; the first that is small enough is taken
 # Dark violet to pale yellow: brightness alone tells more from less, whatever colours one sees.
@@ -28,41 +29,19 @@ STOPS = np.array(
 )
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """What a model drew: for every K as many images, what each was asked, and where objects were
-    found in it."""
-
-    name: str
-    images: Mapping[int, Images]
-    asked: Mapping[int, Sequence[Places]]
-    found: Mapping[int, Sequence[Places]]
-    there: Mapping[int, Sequence[int]]  # asked places that are filled, an image
-
-
-@dataclass(frozen=True)
-class Looked:
-    """What a model looks at, at falling noise levels: equation 9 at a few pixels, equation 10 for
-    every place."""
-
-    name: str
-    sigmas: Float[np.ndarray, " level"]
-    images: UInt8[np.ndarray, "level h w 3"]  # denoised
-    pixels: Sequence[tuple[int, int]]  # (row, column)
-    gradients: Float[np.ndarray, "level pixel h w"]
-    squares: Int[np.ndarray, "level pixel"]  # sides in pixels
-    influences: Float[np.ndarray, "level pixel place"]
-    places: Places
-
-
-def recording(drawn: Sequence[Drawn] = (), looked: Sequence[Looked] = ()) -> str:
-    """Both figures as one fragment of HTML; "" where there is nothing to show. Models share their
-    sliders: they have the same K, and the same noise levels and pixels."""
-    if not drawn and not looked:
+def recording(samples: Mapping[str, Samples], maps: Mapping[str, Maps]) -> str:
+    """Both figures as one fragment of HTML, by the names of models; "" where there is nothing to
+    show. Models share their sliders: only those K that all were asked for are shown, and only
+    models that look as the first one does, at the same noise levels and pixels."""
+    Ks = [K for K in range(13) if samples and all(some.of(K) for some in samples.values())]
+    placed = {name: kept for name, kept in maps.items() if len(kept["places"])}
+    first = next(map(sliders, placed.values()), None)
+    alike = {name: kept for name, kept in placed.items() if sliders(kept) == first}
+    if not Ks and not alike:
         return ""
     for quality in QUALITIES:
-        figures = [figure_1(drawn, quality)] if drawn else []
-        figures += [figure_2(looked, quality)] if looked else []
+        figures = [figure_1(samples, Ks, quality)] if Ks else []
+        figures += [figure_2(alike, quality)] if alike else []
         fragment = f"<div class=recording><style>{STYLE}</style>{''.join(figures)}</div>"
         fragment += f"<script>{SCRIPT}</script>"
         if len(fragment.encode()) <= LARGEST:
@@ -70,16 +49,20 @@ def recording(drawn: Sequence[Drawn] = (), looked: Sequence[Looked] = ()) -> str
     raise InputError(f"recording: more than {LARGEST} bytes; give fewer images or smaller ones")
 
 
+def sliders(kept: Maps) -> tuple[int, list]:
+    return len(kept["sigmas"]), kept["pixels"].tolist()
+
+
 # ---------------------------------------------------------------------------------------------
 # Sprites.
 
 
 def sprite(tiles: Sequence[Sequence[np.ndarray]], quality: int) -> str:
-    """Tiles in rows and columns as one WebP, in base64."""
+    """Tiles in rows and columns as one WebP, as the address of a picture."""
     whole = np.concatenate([np.concatenate(list(row), axis=1) for row in tiles])
     out = io.BytesIO()
     Image.fromarray(whole).save(out, "WEBP", quality=quality, method=4)
-    return base64.b64encode(out.getvalue()).decode()
+    return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
 def coloured(gradient: Float[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w 4"]:
@@ -92,78 +75,92 @@ def coloured(gradient: Float[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w 4"]:
     return np.stack([*colours, alpha], axis=-1).round().astype(np.uint8)
 
 
+def square(gradient: Float[np.ndarray, "h w"], pixel: Sequence[int], part: float = 0.9) -> int:
+    """The side of the smallest square around the pixel that holds this part of the energy."""
+    energy = gradient**2
+    row, column = pixel
+    for reach in range(max(gradient.shape)):
+        top, left = max(row - reach, 0), max(column - reach, 0)
+        if energy[top : row + reach + 1, left : column + reach + 1].sum() >= part * energy.sum():
+            return 2 * reach + 1
+    return 2 * max(gradient.shape) + 1
+
+
 # ---------------------------------------------------------------------------------------------
 # Figures.
 
 
-def figure_1(drawn: Sequence[Drawn], quality: int) -> str:
+def figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality: int) -> str:
     """A row of pictures a model; the slider is K."""
-    numbers = list(drawn[0].images)
-    start = numbers.index(6) if 6 in numbers else len(numbers) - 1
     data, models = [], []
-    for one in drawn:
-        tiles = [list(one.images[K]) for K in numbers]
+    for name, some in samples.items():
+        chosen = {K: some.of(K)[:SHOWN_EACH] for K in Ks}
+        record = some.record
         marks = [
             {
-                "asked": [rounded(places) for places in one.asked[K]],
-                "found": [rounded(places) for places in one.found[K]],
-                "words": words(K, one.there[K]),
+                "asked": [rounded(record.asked[i]) for i in numbers],
+                "found": [rounded(record.found[i]) for i in numbers],
+                "words": words(K, [sum(record.met[i]) for i in numbers]),
             }
-            for K in numbers
+            for K, numbers in chosen.items()
         ]
-        data.append({"count": len(tiles[0]), "rows": len(numbers), "marks": marks})
-        boxes = "".join("<i><svg viewBox='0 0 100 100'></svg></i>" for _ in tiles[0])
-        source = f"data:image/webp;base64,{sprite(tiles, quality)}"
+        count = len(chosen[Ks[0]])
+        data.append({"count": count, "rows": len(Ks), "marks": marks})
+        boxes = "<i><svg viewBox='0 0 100 100'></svg></i>" * count
+        pictures = sprite([list(some.images[numbers]) for numbers in chosen.values()], quality)
         models.append(
-            f"<div class=rec-model data-sprite='{source}'><b>{html.escape(one.name)}</b>"
+            f"<div class=rec-model data-sprite='{pictures}'><b>{html.escape(name)}</b>"
             f"<span class=rec-tiles>{boxes}</span><span class=rec-words></span></div>"
         )
-    ticks = json.dumps([f"{K} places" for K in numbers])
+    ticks = [f"{K} places" for K in Ks]
+    start = Ks.index(6) if 6 in Ks else len(Ks) - 1
     return (
         "<figure class=rec data-kind=length>"
-        f"{slider('How many places are asked for', len(numbers), start, ticks)}"
+        f"{slider('How many places are asked for', ticks, start)}"
         f"{''.join(models)}<script type=application/json>{json.dumps(data)}</script>"
         "<figcaption>Figure 1 with a slider. Dots are places asked for, rings are objects that were "
         "found; a dot in a ring is a place filled.</figcaption></figure>"
     )
 
 
-def figure_2(looked: Sequence[Looked], quality: int) -> str:
+def figure_2(maps: Mapping[str, Maps], quality: int) -> str:
     """A picture a model; the slider is the noise level, and a pixel can be chosen by clicking."""
-    first = looked[0]
-    levels = len(first.sigmas)
     data, models = [], []
-    for one in looked:
-        pictures = sprite([list(one.images)], quality)
-        maps = [[coloured(map_) for map_ in level] for level in one.gradients]
-        heat = sprite(maps, quality)
-        height, width = one.images.shape[1:3]
+    for name, kept in maps.items():
+        sigmas = kept["sigmas"]
+        pixels = kept["pixels"].tolist()
+        gradients = kept["gradients"].astype(float)
+        rows, columns = kept["pixels"].T
+        influences = kept["influences"][:, :, rows, columns].transpose(0, 2, 1).astype(float)
+        pictures = sprite([list(kept["pictures"])], quality)
+        heat = sprite([[coloured(map_) for map_ in level] for level in gradients], quality)
         data.append(
             {
-                "size": [height, width],
-                "map": list(one.gradients.shape[2:]),
-                "pixels": [list(pixel) for pixel in one.pixels],
-                "squares": one.squares.tolist(),
-                "influences": one.influences.round(5).tolist(),
-                "places": rounded(one.places),
-                "levels": levels,
+                "size": list(kept["pictures"].shape[1:3]),
+                "map": list(gradients.shape[2:]),
+                "pixels": pixels,
+                "squares": [list(map(square, level, pixels)) for level in gradients],
+                "influences": influences.round(5).tolist(),
+                "places": rounded(kept["places"].tolist()),
+                "levels": len(sigmas),
             }
         )
         models.append(
-            f"<div class=rec-model data-sprite='data:image/webp;base64,{pictures}' "
-            f"data-heat='data:image/webp;base64,{heat}'><b>{html.escape(one.name)}</b>"
+            f"<div class=rec-model data-sprite='{pictures}' "
+            f"data-heat='{heat}'><b>{html.escape(name)}</b>"
             "<span class=rec-tiles><i class=rec-large><u></u>"
             "<svg viewBox='0 0 100 100'></svg></i></span>"
             "<span class=rec-words></span></div>"
         )
-    ticks = json.dumps([f"noise level {sigma:.2g}" for sigma in first.sigmas])
+    first = next(iter(maps.values()))
+    ticks = [f"noise level {sigma:.2g}" for sigma in first["sigmas"].astype(float)]
     buttons = "".join(
         f"<button type=button data-pixel={index}>pixel {index + 1}</button>"
-        for index in range(len(first.pixels))
+        for index in range(len(first["pixels"]))
     )
     return (
         "<figure class=rec data-kind=look>"
-        f"{slider('Noise level', levels, levels // 3, ticks)}<p class=rec-pixels>{buttons}</p>"
+        f"{slider('Noise level', ticks, len(ticks) // 3)}<p class=rec-pixels>{buttons}</p>"
         f"<div class=rec-side>{''.join(models)}</div>"
         f"<script type=application/json>{json.dumps(data)}</script>"
         "<figcaption>Where the score looks, with a slider. Bright is what the chosen pixel looks at "
@@ -172,22 +169,20 @@ def figure_2(looked: Sequence[Looked], quality: int) -> str:
     )
 
 
-def slider(words_: str, count: int, start: int, ticks: str) -> str:
-    label = html.escape(words_)
+def slider(label: str, ticks: Sequence[str], start: int) -> str:
+    told = html.escape(json.dumps(ticks))
     return (
-        f"<p class=rec-slider><label>{label} <input type=range min=0 max={count - 1} value={start} "
-        f"aria-label='{label}' data-ticks='{html.escape(ticks, quote=True)}'></label> "
-        "<output></output></p>"
+        f"<p class=rec-slider><label>{label} <input type=range min=0 max={len(ticks) - 1} "
+        f"value={start} aria-label='{label}' data-ticks='{told}'></label> <output></output></p>"
     )
 
 
 def words(K: int, there: Sequence[int]) -> str:
-    mean = float(np.mean(there)) if len(there) else 0.0
-    return "nothing asked" if K == 0 else f"{mean:.1f} of {K} filled"
+    return "nothing asked" if K == 0 else f"{np.mean(there):.1f} of {K} filled"
 
 
-def rounded(places: Places) -> list[list[float]]:
-    return [[round(float(part), 3) for part in place[:2]] for place in places]
+def rounded(places: Sequence[Any]) -> list[list[float]]:
+    return [[round(float(part), 3) for part in place] for place in places]
 
 
 STYLE = """

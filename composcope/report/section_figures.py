@@ -1,27 +1,16 @@
 """The figures of each section of the page, with the words under them: functions of the material; of
 what is not measured there is none."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from composcope.report import features, figures, interventions, locality
-from composcope.report.figures import Line
-from composcope.report.marks import (
-    DISTILLED,
-    EXP1,
-    EXP2,
-    EXP2_LOCAL,
-    EXP2L,
-    POLICIES,
-    kind,
-    name,
-    paper_of,
-)
-from composcope.report.material import Material, of_rooms, of_side, one
-from composcope.report.pictures import Shown
+from composcope.report import features, interventions, locality
+from composcope.report.figures import forest, lines_over, looks_at, met, over_noise, rule
+from composcope.report.marks import DISTILLED, EXP1, EXP2, EXP2_LOCAL, EXP2L, POLICIES, kind, name
+from composcope.report.material import Material, of_rooms
+from composcope.report.pictures import Shown, those
 from composcope.report.theory import circles_figure, toy_figures
 from composcope.results import Row, grouped, where
-from composcope.study.effects import Side, at_equal_images
+from composcope.study.effects import CONDITIONAL, FILLED_9, K_MAX, Side, at_equal_images
 from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT
 
 SIDES = tuple(Side(run.name) for run in RUNS)
@@ -38,204 +27,156 @@ SEEDS = tuple(  # each experiment that has several, with all of them
     for run in RUNS
     if run.experiment == experiment and {*run.changes} <= {"seed"}
 )
-Lines = dict[Side, tuple[str, list[Row]]]
-
-
-# ----------------------------------------------------------------------------
-# Figures that several sections have.
-
-
-def lines_over(
-    rows: Sequence[Row], sides: Sequence[Side], what: str, label: Callable[[Side], str] = name
-) -> Lines:
-    found = {side: (label(side), of_side(rows, side, what)) for side in sides}
-    return {side: line for side, line in found.items() if line[1]}
-
-
-def filled(lines: Lines, trained: int | None, words: str, noun: str = "places") -> list[Shown]:
-    """Places filled over places asked for."""
-    return [Shown(figures.met(lines, trained, noun), words)] if lines else []
-
-
-def over_noise(lines: Lines, axis: str, words: str, chance: float | None = None) -> list[Shown]:
-    return [Shown(figures.over_noise(lines, axis, chance), words)] if lines else []
-
-
-def lines_of(rows: Sequence[Row], sides: Sequence[Side], what: str, **at: Any) -> list[Line]:
-    return [Line(side, one(rows, side, what, **at)) for side in sides]
-
-
-def k_max_lines(rows: Sequence[Row], sides: Sequence[Side]) -> list[Line]:
-    ours = ((side, one(rows, side, "length/k_max", rule="paper")) for side in sides)
-    return [Line(side, row, paper_of(side)) for side, row in ours]
-
-
-def measured(lines: Sequence[Line]) -> list[Line]:
-    return [line for line in lines if line.row is not None]
-
-
-def forest(lines: Sequence[Line], axis: str, words: str) -> list[Shown]:
-    """A line a model, unless none is measured."""
-    return [Shown(figures.forest(lines, axis), words)] if measured(lines) else []
-
-
-# ----------------------------------------------------------------------------
-# The figures of each section.
-
-RULE = "$K_{max}$, the paper's rule"
-NINE = "places filled of 9"
 NEAR = "share of the effect near the place"
 
 
 def compose_figures(material: Material) -> list[Shown]:
     rows = material.rows
-    drawn = (
-        "A place is filled if an object was drawn there; means over images, thin bars are 95 % "
-        "intervals. Grey: as many objects as in training."
+    return those(
+        (
+            met(lines_over(rows, MAIN, "length/found"), 3),
+            "A place is filled if an object was drawn there; means over images, thin bars are 95 % "
+            "intervals. Grey: as many objects as in training.",
+        ),
+        (forest(rows, SIDES, K_MAX, gaps=False), "K_max of every run beside the paper's."),
+        (
+            rule(),
+            "How K_max is found, by an example: each square is one of eight images, by how many of "
+            "the K objects it shows. K_max is the last K before the first cross.",
+        ),
     )
-    reached = "K_max of every run beside the paper's."
-    example = (
-        "How K_max is found, by an example: each square is one of eight images, by how many of the "
-        "K objects it shows. K_max is the last K before the first cross."
-    )
-    return [
-        *filled(lines_over(rows, MAIN, "length/found"), 3, drawn),
-        *forest(measured(k_max_lines(rows, SIDES)), RULE, reached),
-        Shown(figures.rule(), example),
-    ]
 
 
 def look_figures(material: Material) -> list[Shown]:
     rows = material.rows
     sides = (EXP1, EXP2, Side("exp3"), EXP2L)
-    maps = {name(side): kept for side in sides if (kept := material.maps_of(side))}
-    shown = []
-    if maps:
-        text = (
+    near = lines_over(rows, MAIN, "locality/near_share")
+    chance = next((row.chance for _, _, own in near for row in own), None)
+    square = lines_over(rows, MAIN, "locality/square")
+    points = locality.dots(rows)
+    return those(
+        (
+            looks_at({name(side): kept for side in sides if (kept := material.maps_of(side))}),
             "What one pixel of the denoised image (ring) looks at in the noisy image: the brighter, "
             "the more. The crosses are four places asked for: the brighter, the more that condition "
-            "acts on the pixel. In a local model only the nearest cross is bright."
-        )
-        shown.append(Shown(figures.looks_at(maps), text, wide=True))
-    near = lines_over(rows, MAIN, "locality/near_share")
-    chance = next((row.chance for _, own in near.values() for row in own), None)
-    text = "Of what a condition changes in the image, the share near its own place."
-    shown += over_noise(near, NEAR, text, chance)
-    text = (
-        "How far a pixel looks: the side of the square around it that holds 90 % of what it looks "
-        "at, a mean over pixels."
-    )
-    square = lines_over(rows, MAIN, "locality/square")
-    shown += over_noise(square, "side of the square, pixels", text)
-    points = locality.dots(rows)
-    if points:
-        text = (
+            "acts on the pixel. In a local model only the nearest cross is bright.",
+        ),
+        (
+            over_noise(near, NEAR, chance),
+            "Of what a condition changes in the image, the share near its own place.",
+        ),
+        (
+            over_noise(square, "side of the square, pixels"),
+            "How far a pixel looks: the side of the square around it that holds 90 % of what it "
+            "looks at, a mean over pixels.",
+        ),
+        (
+            locality.scatter(points) if points else None,
             "Every dot is a model, the smaller dots are earlier in its training. Conditional "
-            "locality is the share of a condition's effect near its place, over all noise levels."
-        )
-        shown.append(Shown(locality.scatter(points), text))
-    return shown
+            "locality is the share of a condition's effect near its place, over all noise levels.",
+        ),
+    )
 
 
 def forced_figures(material: Material) -> list[Shown]:
     rows = material.rows
     lines = lines_over(rows, (EXP2, EXP2_LOCAL, DISTILLED, EXP2L, WIDE, EXP1), "length/found")
-    drawn = "Places filled, with and without forced locality."
-    nine = (
-        "Places filled of nine. In brackets, where it is not the usual one: how far from its place "
-        "a condition acts, in image sides."
+    shown = those(
+        (met(lines, 3), "Places filled, with and without forced locality."),
+        (
+            forest(rows, FORCED, FILLED_9, gaps=False),
+            "Places filled of nine. In brackets, where it is not the usual one: how far from its "
+            "place a condition acts, in image sides.",
+        ),
     )
-    found = measured(lines_of(rows, FORCED, "length/found", K=9))
-    return [*filled(lines, 3, drawn), *forest(found, NINE, nine), *intervention_figures(rows)]
+    return shown + intervention_figures(rows)
 
 
 def intervention_figures(rows: Sequence[Row]) -> list[Shown]:
     """Where interventions end, what predicts composition, and neighbourhoods that models find."""
-    shown = []
-    if where(rows, what="overlap/both"):
-        text = (
+    swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
+    placeless = [row for row in rows if row.run in ("color", "text_control")]
+    found = where(placeless, intervention=["own", "peaks"])
+    return those(
+        (
+            interventions.overlap_figure(rows) if where(rows, what="overlap/both") else None,
             "Two places that come closer: the share of images in which both are filled. Dashed: what "
             "the detector finds in rendered scenes. Dotted: the share of an object that lies nearer "
-            "to its own place than to the other."
-        )
-        shown.append(Shown(interventions.overlap_figure(rows), text))
-    swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
-    if swept:
-        text = (
+            "to its own place than to the other.",
+        ),
+        (
+            interventions.penalty_figure(swept) if swept else None,
             "exp2 trained a little further with a penalty on what a condition changes far from its "
-            "place."
-        )
-        shown.append(Shown(interventions.penalty_figure(swept), text, wide=True))
-    found = [row for row in rows if row.run in ("color", "text_control")]
-    if where(found, intervention=["own", "peaks"]):
-        text = (
+            "place.",
+        ),
+        (
+            interventions.neighbourhood_figure(placeless) if found else None,
             "Conditions without places. Each pixel is given the condition that acts most on it "
-            "(own), or each condition acts around the place where it acts most (peaks)."
-        )
-        shown.append(Shown(interventions.neighbourhood_figure(found), text, wide=True))
-    if where(rows, what="predict/spearman"):
-        text = (
+            "(own), or each condition acts around the place where it acts most (peaks).",
+        ),
+        (
+            interventions.prediction_figure(rows) if where(rows, what="predict/spearman") else None,
             "Every dot is a run: a measurement early in its training, and the places it fills in the "
-            "end. Right: the rank correlation of early locality by noise level."
-        )
-        shown.append(Shown(interventions.prediction_figure(rows), text, wide=True))
-    return shown
+            "end. Right: the rank correlation of early locality by noise level.",
+        ),
+    )
 
 
 def label_figures(material: Material) -> list[Shown]:
     rows = material.rows
     sides = at_equal_images(POLICIES, rows)
     lines = lines_over(rows, sides, "length/found", lambda side: f"{name(side)}: {kind(side)}")
-    drawn = "Places filled, by which objects were labelled, after equal numbers of training images."
-    reached = "K_max by label policy, beside Table 2."
-    return [*filled(lines, 3, drawn), *forest(k_max_lines(rows, sides), RULE, reached)]
+    return those(
+        (
+            met(lines, 3),
+            "Places filled, by which objects were labelled, after equal numbers of training images.",
+        ),
+        (forest(rows, sides, K_MAX), "K_max by label policy, beside Table 2."),
+    )
 
 
 def elsewhere_figures(material: Material) -> list[Shown]:
     lines = lines_over(material.rows, COLORS, "length/found")
-    shown = filled(lines, 5, "Colours asked for and drawn.", "colours")
+    shown = those((met(lines, 5, "colours"), "Colours asked for and drawn."))
     own = of_rooms(material.rows, "features")
     for run, some in grouped(own, lambda row: row.run).items():
         hidden = where(some, maps=["hidden", None])
-        if any(row.index is not None for row in hidden):
-            text = (
+        layers = any(row.index is not None for row in hidden)
+        parts = where(hidden, part="mean", level="high") and where(hidden, what="features/within")
+        shown += those(
+            (
+                features.profile(hidden) if layers else None,
                 f"{run}: how alike the directions of concepts are, from the first layer to the last. "
-                "Thin bars are 95 % intervals."
-            )
-            shown.append(maybe_wide(features.profile(hidden), text))
-        if where(hidden, part="mean", level="high") and where(hidden, what="features/within"):
-            text = (
+                "Thin bars are 95 % intervals.",
+            ),
+            (
+                features.spaces(hidden) if parts else None,
                 f"{run}: how alike the directions of concepts are, within and between categories, in "
-                "parts of the network and in its output."
-            )
-            shown.append(Shown(features.spaces(hidden), text))
+                "parts of the network and in its output.",
+            ),
+        )
     for about, kept in material.matrices:
         if features.level_matrices(kept, "high"):
             text = f"{about.get('run')}: cosine of every two concepts in each layer, at high noise."
-            shown.append(Shown(features.level_figure(kept, "high", ""), text, wide=True))
+            shown.append(Shown(features.level_figure(kept, "high", ""), text))
     for about, kept in material.maps:
         if about.get("run") not in {*BY_NAME, STUDENT} and about.get("states") != "noised":
             text = (
                 f"{about.get('run')}: what pixels look at (rings, bright: strongly), and the "
                 "conditions that act on them (crosses), from high noise to low."
             )
-            shown.append(Shown(locality.heatmaps(kept), text, wide=True))
+            shown.append(Shown(locality.heatmaps(kept), text))
     texts = {row.run for row in where(own, what="features/share_in_third")}
-    spoken = where(material.rows, what="locality/influence", run=list(texts))
+    spoken = where(material.rows, what="locality/influence", run=texts)
     if spoken:
         text = "The influence of each word of a prompt at two places, from high noise to low."
-        shown.append(Shown(features.words_over_time(spoken), text, wide=True))
+        shown.append(Shown(features.words_over_time(spoken), text))
     return shown
-
-
-def maybe_wide(figure: Any, text: str) -> Shown:
-    """A figure of several panels has a line of its own."""
-    return Shown(figure, text, wide=bool(figure.get_figwidth() > 6))
 
 
 def theory_figures(material: Material) -> list[Shown]:
     toys = [toy for room, folder in material.toys.items() for toy in toy_figures(room, folder)]
-    shown = [maybe_wide(figure, f"{text}.") for figure, text in toys]
+    shown = [Shown(figure, f"{text}.") for figure, text in toys]
     circles = where(material.rows, what="circles/accuracy")
     if circles:
         longest = max(circles, key=lambda row: row.step or 0)
@@ -244,15 +185,16 @@ def theory_figures(material: Material) -> list[Shown]:
             "Circles drawn by a diffusion model along its training; contrast "
             f"{longest.contrast:g}, seed {longest.seed}."
         )
-        shown.append(Shown(circles_figure(some), text, wide=True))
+        shown.append(Shown(circles_figure(some), text))
     return shown
 
 
 def sure_figures(material: Material) -> list[Shown]:
-    rows = material.rows
-    sides = at_equal_images(SEEDS, rows)
-    nine = lines_of(rows, sides, "length/found", K=9)
-    local = lines_of(rows, sides, "locality/conditional_locality")
-    text = "The same training from other seeds, after equal numbers of images: places filled."
-    same = "The same: conditional locality."
-    return [*forest(nine, NINE, text), *forest(local, "conditional locality", same)]
+    sides = at_equal_images(SEEDS, material.rows)
+    return those(
+        (
+            forest(material.rows, sides, FILLED_9),
+            "The same training from other seeds, after equal numbers of images: places filled.",
+        ),
+        (forest(material.rows, sides, CONDITIONAL), "The same: conditional locality."),
+    )

@@ -63,9 +63,8 @@ def with_rule(shown: Sequence[Shown], none: str) -> str:
 
 def first_two(shown: Sequence[Shown], none: str) -> str:
     """The others are folded away."""
-    rest = shown[2:]
     first = gallery(shown[:2], none)
-    return first + (folded("More figures on theory", gallery(rest, "")) if rest else "")
+    return first + (folded("More figures on theory", gallery(shown[2:], "")) if shown[2:] else "")
 
 
 # ----------------------------------------------------------------------------
@@ -85,13 +84,6 @@ def known_sides(material: Material, what: str = "length/k_max") -> list[Side]:
     own."""
     others = dict.fromkeys(row.run for row in where(material.rows, what=what) if row.run)
     return [*SIDES, *(Side(run) for run in others if run not in BY_NAME)]
-
-
-THEORY_TITLES = {"theory": "The paper's theory", "sim": "Structured Identity Mapping"}
-
-
-def theory_tables(material: Material) -> dict[str, Table]:
-    return {title: tables.claim_table(material.rows, room) for room, title in THEORY_TITLES.items()}
 
 
 def sure_tables(material: Material) -> dict[str, Table]:
@@ -192,7 +184,10 @@ SECTIONS = (
         section_figures.theory_figures,
         "Not measured; composcope theory and composcope sim do it.",
         lambda m: [words.theory(m.rows)],
-        theory_tables,
+        lambda m: {
+            "The paper's theory": tables.claim_table(m.rows, "theory"),
+            "Structured Identity Mapping": tables.claim_table(m.rows, "sim"),
+        },
         lambda m: of_rooms(m.rows, "circles"),
         arranged=first_two,
     ),

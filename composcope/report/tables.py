@@ -61,15 +61,22 @@ class Table:
     def __str__(self) -> str:
         if not self.lines:
             return "<p class=none>Nothing is measured.</p>"
-        titles = "".join(f"<th>{html.escape(self.head[i])}</th>" for i in self.shown())
-        body = []
+        shown = self.shown()
+        titles = "".join(f"<th>{html.escape(self.head[i])}</th>" for i in shown)
+        body = ""
         for line in self.lines:
-            cells = "".join(data_cell(self.head[i], line[i]) for i in self.shown())
-            body.append(f"<tr>{cells}</tr>")
+            body += f"<tr>{''.join(data_cell(self.head[i], line[i]) for i in shown)}</tr>"
         note = f"<p class=small>{html.escape(self.note)}</p>" if self.note else ""
-        return (
-            f"{note}<table><thead><tr>{titles}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-        )
+        return f"{note}<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+
+
+Line = dict[str, Cell]  # by the titles of columns
+
+
+def table(lines: Iterable[Line], note: str = "") -> Table:
+    """Of lines that have the same columns."""
+    every = list(lines)
+    return Table(list(every[0]) if every else (), [list(line.values()) for line in every], note)
 
 
 def data_cell(title: str, value: Cell) -> str:
@@ -79,8 +86,8 @@ def data_cell(title: str, value: Cell) -> str:
     return f'<td data-head="{html.escape(title)}"><div>{cell(value)}</div></td>'
 
 
-def code(words: str) -> Html:
-    return Html(f"<code>{html.escape(words)}</code>")
+def code(words: str) -> Cell:
+    return Html(f"<code>{html.escape(words)}</code>") if words else ""
 
 
 def folded(title: str, body: str) -> str:
@@ -92,104 +99,150 @@ def if_known(row: Row | None) -> str:
 
 
 def swatch(side: Side) -> Html:
-    style = look_of(side)
-    dot = f'<i class=dot style="background:{style.color}"></i>'
+    dot = f'<i class=dot style="background:{look_of(side).color}"></i>'
     return Html(f"{dot}<b>{html.escape(name(side))}</b>")
 
 
 # ----------------------------------------------------------------------------
 # How far models compose.
 
-LENGTH_HEAD = (
-    "run",
-    "trained on",
-    "K_max [95 %]",
-    "the paper",
-    "agrees?",
-    "strict rule [95 %]",
-    "filled of 9 [95 %]",
-    "drawn at K = 0",
-    "network calls a step",
-    "command",
-)
-
 
 def lengths(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """K_max beside the paper's, a line a model."""
-    return Table(LENGTH_HEAD, [length_line(rows, side) for side in sides])
+    return table(length_line(rows, side) for side in sides)
 
 
-def length_line(rows: Sequence[Row], side: Side) -> list[Cell]:
-    run = BY_NAME.get(side.run)
+def length_line(rows: Sequence[Row], side: Side) -> Line:
+    run = None if side.intervention else BY_NAME.get(side.run)
     paper = paper_of(side)
     reached = k_max(rows, side)
-    none = one(rows, side, "length/drawn", K=0)
-    calls = one(rows, side, "length/evaluations")
-    trained = trained_on(run.config()) if run else ""
-    drawn = if_known(none)
-    if run and run.paper_none_asked and none and not side.intervention:
+    drawn = if_known(one(rows, side, "length/drawn", K=0))
+    if run and run.paper_none_asked and drawn:
         drawn += f"; paper {paper_words(run.paper_none_asked)}"
-    again: Cell = code(f"composcope reproduce --only {side.run}") if run else ""
-    return [
-        swatch(side),
-        trained if side.intervention is None else kind(side),
-        told(reached),
-        paper_words(paper),
-        verdict(reached, paper),
-        if_known(k_max(rows, side, "strict")),
-        if_known(of_nine(rows, side)),
-        drawn,
-        two(calls.value) if calls and calls.value != 1 else "",
-        code(command([reached])) if reached else again,
-    ]
+    calls = one(rows, side, "length/evaluations")
+    again = f"composcope reproduce --only {side.run}" if side.run in BY_NAME else ""
+    return {
+        "run": swatch(side),
+        "trained on": trained_on(run.config()) if run else kind(side),
+        "K_max [95 %]": told(reached),
+        "the paper": paper_words(paper),
+        "agrees?": verdict(reached, paper),
+        "strict rule [95 %]": if_known(k_max(rows, side, "strict")),
+        "filled of 9 [95 %]": if_known(of_nine(rows, side)),
+        "drawn at K = 0": drawn,
+        "network calls a step": two(calls.value) if calls and calls.value != 1 else "",
+        "command": code(command([reached]) if reached else again),
+    }
+
+
+def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
+    """K_max of every run at every tolerance it was judged at."""
+    lines: list[Line] = []
+    for side in sides:
+        judged = [row for row in where(rows, run=side.run) if row.K is not None]
+        known = sorted({row.tolerance for row in judged if row.tolerance is not None})
+        for tolerance in known if len(known) > 1 else ():
+            found = one(rows, side, "length/k_max", rule="paper", tolerance=tolerance)
+            if found:
+                nine = one(rows, side, "length/found", K=9, tolerance=tolerance)
+                line: Line = {"run": swatch(side), "tolerance, image sides": two(tolerance)}
+                line |= {"K_max [95 %]": told(found), "filled of 9 [95 %]": if_known(nine)}
+                lines.append({**line, "command": code(command([found]))})
+    return table(lines)
+
+
+def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
+    """The share of failures that the detector's own error may explain, by K."""
+    measured = {side: of_side(rows, side, "length/error") for side in sides}
+    lines = (
+        {
+            "run": swatch(side),
+            "share of images, by K": values_along(own, "K"),
+            "command": code(command(own)),
+        }
+        for side, own in measured.items()
+        if own
+    )
+    note = (
+        "The detector misreads some images that show exactly what is asked. This share of an "
+        "evaluation's images may fail for that reason alone, and K_max allows for it."
+    )
+    return table(lines, note)
 
 
 # ----------------------------------------------------------------------------
-# Where scores look.
-
-NOISE = (HIGH_NOISE, MIDDLE_NOISE, LOW_NOISE)
+# Where scores look, and how alike concepts are inside a network.
 
 
 def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """Conditional locality, and the side of the square a pixel looks at, a line a model."""
-    head = ["run", "conditional locality [95 %]", "chance"]
-    head += [f"square in pixels{band.words} [95 %]" for band in NOISE]
-    lines: list[list[Cell]] = []
+    lines: list[Line] = []
     for side in sides:
         share = conditional(rows, side)
         squares = of_side(rows, side, "locality/square")
         if share is None and not squares:
             continue
-        within = [
-            [row for row in squares if band.low <= (row.sigma or 0) < band.high] for band in NOISE
-        ]
-        chance = two(share.chance) if share and share.chance else ""
-        sizes = [told(mean_row(some)) if some else "" for some in within]
-        again = code(command([share] if share else squares))
-        lines.append([swatch(side), if_known(share), chance, *sizes, again])
-    return Table((*head, "command"), lines)
-
-
-# ----------------------------------------------------------------------------
-# How alike concepts are inside a network.
+        line: Line = {"run": swatch(side), "conditional locality [95 %]": if_known(share)}
+        line["chance"] = two(share.chance) if share and share.chance else ""
+        for band in (HIGH_NOISE, MIDDLE_NOISE, LOW_NOISE):
+            inside = [row for row in squares if (row.sigma or 0) in band]
+            mean = told(mean_row(inside)) if inside else ""
+            line[f"square in pixels{band.words} [95 %]"] = mean
+        lines.append({**line, "command": code(command([share] if share else squares))})
+    return table(lines)
 
 
 def cosines(rows: Sequence[Row]) -> Table:
     """Mean cosines of the directions of concepts, a line a run, part and noise level."""
     known = [row for row in of_rooms(rows, "features") if row.run]
-    lines: list[list[Cell]] = []
+    lines: list[Line] = []
     for run, own in grouped(known, lambda row: row.run).items():
         for (maps, layer, level), found in by_part(own).items():
-            values = [if_known(found.get(name)) for name in COSINES]
             part = f"{layer} ({maps})" if maps else layer
-            lines.append([str(run), part, level, *values, code(command(list(found.values())))])
-    head = ("run", "part of the network", "noise", *(f"{name} [95 %]" for name in COSINES))
+            line: Line = {"run": str(run), "part of the network": part, "noise": level}
+            line |= {f"{name} [95 %]": if_known(found.get(name)) for name in COSINES}
+            lines.append({**line, "command": code(command(list(found.values())))})
     note = (
         "A concept's direction is the mean activation with it less the mean without. Between: the "
         "mean cosine of the directions of different concepts, or of different categories of them. "
         "Within: of concepts of one category. Ratio: within over between. Gap: within less between."
     )
-    return Table((*head, "command"), lines, note)
+    return table(lines, note)
+
+
+# ----------------------------------------------------------------------------
+# Comparisons and claims.
+
+
+def comparisons(rows: Sequence[Row]) -> Table:
+    """The study's effects: a line a finding and measurement."""
+    return table(
+        {
+            "where": place,
+            "finding": says,
+            "measured by": found.effect.measurement.words,
+            "seen here?": SEEN[found.agrees],
+            "ours [95 %]": f"{told(found.above)} against {told(found.below)}"
+            if found.above
+            else "",
+            "at equal terms?": found.terms,
+        }
+        for (place, says), some in findings(rows).items()
+        for found in some
+    )
+
+
+def claim_table(rows: Sequence[Row], room: str) -> Table:
+    return table(
+        {
+            "claim": str(row.claim),
+            "predicted": predicted(row),
+            "measured [95 %]": told(row),
+            "holds?": Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold"),
+            "command": code(f"composcope {room}"),
+        }
+        for row in claims(rows, room)
+    )
 
 
 # ----------------------------------------------------------------------------
@@ -218,7 +271,7 @@ def calls(rows: Sequence[Row]) -> str:
     parts = []
     for own in made.values():
         how = html.escape(coordinates(own[0], ONE_CALL))
-        title = f"<h4>{code(command(own)).text}</h4>"
+        title = f"<h4>{cell(code(command(own)))}</h4>"
         parts.append(f"{title}<p class=small>{how}</p>{numbers(own)}")
     return "".join(parts)
 
@@ -229,14 +282,18 @@ def numbers(rows: Sequence[Row]) -> Table:
         fixed = tuple(getattr(row, field) for field in ONE_LINE if field != along)
         return row.what, along, fixed
 
-    lines: list[list[Cell]] = []
+    lines: list[Line] = []
     for (what, along, _), own in grouped(rows, line).items():
-        ordered = sorted(own, key=lambda row: getattr(row, along) if along else 0)
-        shown = " ".join(value_at(row, along) for row in ordered)
-        fields = [field for field in ONE_LINE if field != along]
-        n = max((row.n for row in own if row.n is not None), default=None)
-        lines.append([what, coordinates(own[0], fields), Html(shown), "" if n is None else str(n)])
-    return Table(("what", "where", "value [95 % interval]", "n"), lines)
+        n = max((row.n for row in own if row.n is not None), default="")
+        at = coordinates(own[0], (field for field in ONE_LINE if field != along))
+        values = values_along(own, along)
+        lines.append({"what": what, "where": at, "value [95 % interval]": values, "n": str(n)})
+    return table(lines)
+
+
+def values_along(rows: Sequence[Row], along: str | None) -> Html:
+    ordered = sorted(rows, key=lambda row: getattr(row, along) if along else 0)
+    return Html(" ".join(value_at(row, along) for row in ordered))
 
 
 def value_at(row: Row, along: str | None) -> str:
@@ -252,64 +309,4 @@ def coordinates(row: Row, fields: Iterable[str]) -> str:
 
 
 def spelled(value: object) -> str:
-    if isinstance(value, tuple):
-        return "(" + ", ".join(two(part) for part in value) + ")"
-    return two(value) if isinstance(value, float | int) else str(value)
-
-
-# ----------------------------------------------------------------------------
-# Comparisons, claims, tolerances.
-
-
-def comparisons(rows: Sequence[Row]) -> Table:
-    """The study's effects: a line a finding and measurement."""
-    lines: list[list[Cell]] = []
-    for (place, says), some in findings(rows).items():
-        for comparison in some:
-            both = f"{told(comparison.above)} against {told(comparison.below)}"
-            values = both if comparison.above else ""
-            by = comparison.effect.measurement.words
-            lines.append([place, says, by, SEEN[comparison.agrees], values, comparison.terms])
-    head = ("where", "finding", "measured by", "seen here?", "ours [95 %]", "at equal terms?")
-    return Table(head, lines)
-
-
-def claim_table(rows: Sequence[Row], room: str) -> Table:
-    lines: list[list[Cell]] = []
-    for row in claims(rows, room):
-        holds = Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold")
-        again = code(f"composcope {room}")
-        lines.append([str(row.claim), predicted(row), told(row), holds, again])
-    return Table(("claim", "predicted", "measured [95 %]", "holds?", "command"), lines)
-
-
-def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
-    """K_max of every run at every tolerance it was judged at."""
-    lines: list[list[Cell]] = []
-    for side in sides:
-        judged = [row for row in where(rows, run=side.run) if row.K is not None]
-        known = sorted({row.tolerance for row in judged if row.tolerance is not None})
-        for tolerance in known:
-            found = one(rows, side, "length/k_max", rule="paper", tolerance=tolerance)
-            if found and len(known) > 1:
-                nine = if_known(one(rows, side, "length/found", K=9, tolerance=tolerance))
-                again = code(command([found]))
-                lines.append([swatch(side), two(tolerance), told(found), nine, again])
-    head = ("run", "tolerance, image sides", "K_max [95 %]", "filled of 9 [95 %]", "command")
-    return Table(head, lines)
-
-
-def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
-    """The share of failures that the detector's own error may explain, by K."""
-    lines: list[list[Cell]] = []
-    for side in sides:
-        own = of_side(rows, side, "length/error")
-        if own:
-            ordered = sorted(own, key=lambda row: row.K or 0)
-            shares = Html(" ".join(value_at(row, "K") for row in ordered))
-            lines.append([swatch(side), shares, code(command(own))])
-    note = (
-        "The detector misreads some images that show exactly what is asked. This share of an "
-        "evaluation's images may fail for that reason alone, and K_max allows for it."
-    )
-    return Table(("run", "share of images, by K", "command"), lines, note)
+    return f"({', '.join(map(two, value))})" if isinstance(value, tuple) else two(value)

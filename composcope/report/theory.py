@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 from rich.box import SIMPLE
 from rich.table import Table
 
-from composcope.report.drawing import legend
+from composcope.report.drawing import legend, mosaic
 from composcope.results import Row, where
 from composcope.results.arrays import read_arrays
 
 Curves = Mapping[str, np.ndarray]
+Drawing = Callable[[Curves], Figure]
 
 
 def claims_table(rows: Sequence[Row]) -> Table:
@@ -23,12 +24,8 @@ def claims_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         interval = "" if row.low is None else f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]"
         verdict = "[green]yes[/green]" if row.holds else "[bold red]no[/bold red]"
-        shown.add_row(
-            f"{row.what}\n[dim]{row.claim}[/dim]",
-            predicted(row),
-            f"{row.value:.3g}{interval}",
-            verdict,
-        )
+        name = f"{row.what}\n[dim]{row.claim}[/dim]"
+        shown.add_row(name, predicted(row), f"{row.value:.3g}{interval}", verdict)
     return shown
 
 
@@ -52,6 +49,23 @@ def labelled(axis: Axes, x: str, y: str) -> None:
     legend(axis)
 
 
+# By room and name of a toy: its figure, and the words under it.
+TOY_FIGURES: dict[str, dict[str, tuple[Drawing, str]]] = {"theory": {}, "sim": {}}
+
+
+def shown_in(room: str, words: str) -> Callable[[Drawing], Drawing]:
+    def add(figure: Drawing) -> Drawing:
+        TOY_FIGURES[room][figure.__name__] = figure, words
+        return figure
+
+    return add
+
+
+@shown_in(
+    "theory",
+    "How far the local conditional score is from the true one: Lemma 1 needs a background whose "
+    "blocks are independent",
+)
 def lemma_1(curves: Curves) -> Figure:
     figure, (axis,) = panels(
         "Definition 2 holds at every correlation; the local\n"
@@ -60,14 +74,16 @@ def lemma_1(curves: Curves) -> Figure:
     for sigma, gap in zip(curves["sigma"], curves["gap"], strict=True):
         axis.plot(curves["rho"], gap, "o-", label=f"noise {sigma:g}")
     axis.set_yscale("symlog", linthresh=1e-3)
-    labelled(
-        axis,
-        "correlation of two blocks in p(x | nothing)",
-        "largest |local conditional score - score|",
-    )
+    apart = "largest |local conditional score - score|"
+    labelled(axis, "correlation of two blocks in p(x | nothing)", apart)
     return figure
 
 
+@shown_in(
+    "theory",
+    "The exact local conditional score, computed from images of at most two objects, draws up to "
+    "nine",
+)
 def length(curves: Curves) -> Figure:
     figure, (axis, grid) = panels(
         "objects drawn, many draws for each K", "one draw for each K = 0 to 9"
@@ -84,35 +100,33 @@ def length(curves: Curves) -> Figure:
 
 def strip(axis: Axes, images: np.ndarray, columns: int) -> None:
     """Images in rows of `columns`, a blank pixel between them."""
-    padded = np.pad(images, ((0, -len(images) % columns), (0, 1), (0, 1)), constant_values=np.nan)
-    rows = [
-        np.concatenate(list(row), axis=1) for row in padded.reshape(-1, columns, *padded.shape[1:])
-    ]
-    axis.imshow(np.concatenate(rows), cmap="RdBu_r", vmin=-1.2, vmax=1.2)
+    padded = np.pad(images, ((0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    axis.imshow(mosaic(padded, columns, np.nan), cmap="RdBu_r", vmin=-1.2, vmax=1.2)
     axis.set_axis_off()
 
 
+@shown_in("theory", "The bound of Lemma 2, and the divergence (KL) it bounds")
 def relaxation(curves: Curves) -> Figure:
     figure, (left, middle, right) = panels(
         "Lemma 2 against coupling", "Lemma 2 against noise", "sup-KL in its two orders"
     )
-    for axis, name, by in ((left, "epsilon", "by_epsilon"), (middle, "sigma", "by_noise")):
-        value, error, bound = curves[by].T
-        axis.errorbar(curves[name], value, 1.96 * error, fmt="o-", label="KL(truth || local)")
-        axis.plot(curves[name], bound, "s--", label="bound")
+    sigma = curves["sigma"]
+    along = {"coupling epsilon": (left, curves["epsilon"], curves["by_epsilon"])}
+    along["noise sigma, epsilon = 0.3"] = (middle, sigma, curves["by_noise"])
+    for words, (axis, at, found) in along.items():
+        value, error, bound = found.T
+        axis.errorbar(at, value, 1.96 * error, fmt="o-", label="KL(truth || local)")
+        axis.plot(at, bound, "s--", label="bound")
         axis.set_yscale("log")
-        labelled(
-            axis, "coupling epsilon" if name == "epsilon" else "noise sigma, epsilon = 0.3", "nats"
-        )
+        labelled(axis, words, "nats")
     left.set_xscale("log")
-    right.plot(
-        curves["sigma"], curves["definition_3"], "o-", label="Definition 3: KL(cond. || marg.)"
-    )
-    right.plot(curves["sigma"], curves["lemma_3"], "s-", label="Lemma 3: KL(marg. || cond.)")
+    right.plot(sigma, curves["definition_3"], "o-", label="Definition 3: KL(cond. || marg.)")
+    right.plot(sigma, curves["lemma_3"], "s-", label="Lemma 3: KL(marg. || cond.)")
     labelled(right, "noise sigma", "sum of suprema, nats")
     return figure
 
 
+@shown_in("theory", "Claim 2: how far noise and features are from commuting")
 def feature_space(curves: Curves) -> Figure:
     figure, (axis,) = panels("Claim 2: this falls with noise; for A(x) = 2x it rises")
     axis.plot(curves["t"], curves["doubled"], "o-", label="A(x) = 2x")
@@ -122,6 +136,9 @@ def feature_space(curves: Curves) -> Figure:
     return figure
 
 
+@shown_in(
+    "theory", "What sums of single-condition scores draw, by the background they were learned on"
+)
 def projective(curves: Curves) -> Figure:
     backgrounds = {
         "empty": "nothing",
@@ -130,14 +147,15 @@ def projective(curves: Curves) -> Figure:
         "crowd": "1 to 5 objects",
     }
     figure, axes = panels(*(f"background: {words}" for words in backgrounds.values()))
-    for axis, values in zip(axes, (curves[name] for name in backgrounds), strict=True):
-        axis.bar(range(8), values, color=["C0" if i % 2 == 0 else "0.7" for i in range(8)])
+    for axis, name in zip(axes, backgrounds, strict=True):
+        axis.bar(range(8), curves[name], color=["C0", "0.7"] * 4)
         axis.axhline(1, color="0.6", linestyle=":")
         axis.set_ylim(-0.2, 1.2)
         labelled(axis, "object (blue: asked for)", "mean of the draws")
     return figure
 
 
+@shown_in("theory", "Score machines: exact averages over training images, with nothing trained")
 def machines(curves: Curves) -> Figure:
     does = {"ideal": "memorises", "local": "ignores what is asked", "local conditional": "composes"}
     titles = (f"{name}: {what} (K = 0..16)" for name, what in does.items())
@@ -151,6 +169,7 @@ def machines(curves: Curves) -> Figure:
     return figure
 
 
+@shown_in("sim", "The entries of a two-layer linear network along its training")
 def dynamics(curves: Curves) -> Figure:
     figure, (axis,) = panels(
         "entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept"
@@ -158,13 +177,13 @@ def dynamics(curves: Curves) -> Figure:
     for index, entry in enumerate(curves["W"].T):
         row, col = divmod(index, 3)
         if row <= col:
-            axis.plot(
-                curves["time"], entry, "-" if row == col else "--", label=f"w_{row + 1}{col + 1}"
-            )
+            style = "-" if row == col else "--"
+            axis.plot(curves["time"], entry, style, label=f"w_{row + 1}{col + 1}")
     labelled(axis, "training time", "entry of W")
     return figure
 
 
+@shown_in("sim", "The loss at the unseen combination over many starts")
 def swing_by(curves: Curves) -> Figure:
     figure = Figure(figsize=(13, 8), layout="constrained")
     for index, axis in enumerate(figure.subplots(4, 4).flat):
@@ -176,12 +195,12 @@ def swing_by(curves: Curves) -> Figure:
         axis.set_ylim(1e-4, 4)
         axis.tick_params(labelsize=6)
     figure.supxlabel("training (share of the run)", fontsize=9)
-    figure.supylabel(
-        "loss at the unseen corner / its first value; red: Swing-by; the first 30 seeds", fontsize=9
-    )
+    loss = "loss at the unseen corner / its first value; red: Swing-by; the first 30 seeds"
+    figure.supylabel(loss, fontsize=9)
     return figure
 
 
+@shown_in("sim", "The published step against gradient descent")
 def failure(curves: Curves) -> Figure:
     figure, axes = panels(
         "Fig. 10's data, published step W + eta V(W)", "the same starts, gradient descent on U"
@@ -194,46 +213,12 @@ def failure(curves: Curves) -> Figure:
     return figure
 
 
-# By room and toy: the figure, and the words under it.
-TOY_FIGURES: dict[str, dict[str, tuple[Callable[[Curves], Figure], str]]] = {
-    "theory": {
-        "lemma_1": (
-            lemma_1,
-            "How far the local conditional score is from the true one: Lemma 1 needs a background "
-            "whose blocks are independent",
-        ),
-        "length": (
-            length,
-            "The exact local conditional score, computed from images of at most two objects, draws "
-            "up to nine",
-        ),
-        "relaxation": (relaxation, "The bound of Lemma 2, and the divergence (KL) it bounds"),
-        "feature_space": (feature_space, "Claim 2: how far noise and features are from commuting"),
-        "projective": (
-            projective,
-            "What sums of single-condition scores draw, by the background they were learned on",
-        ),
-        "machines": (
-            machines,
-            "Score machines: exact averages over training images, with nothing trained",
-        ),
-    },
-    "sim": {
-        "dynamics": (dynamics, "The entries of a two-layer linear network along its training"),
-        "swing_by": (swing_by, "The loss at the unseen combination over many starts"),
-        "failure": (failure, "The published step against gradient descent"),
-    },
-}
-
-
 def toy_pictures(room: str, toy: str, folder: Path) -> dict[str, Figure]:
     """By the toy's name, drawn from the curves kept in `folder`; none of a toy that has no figure,
     or was not measured there."""
     path = folder / f"{toy}.npz"
-    if toy not in TOY_FIGURES[room] or not path.exists():
-        return {}
-    figure, _ = TOY_FIGURES[room][toy]
-    return {toy: figure(read_arrays(path))}
+    figure, _ = TOY_FIGURES[room].get(toy, (None, ""))
+    return {toy: figure(read_arrays(path))} if figure and path.exists() else {}
 
 
 def toy_figures(room: str, folder: Path) -> Iterator[tuple[Figure, str]]:
@@ -250,16 +235,14 @@ UNSEEN = "blue small"  # never trained on
 def circles_figure(rows: Sequence[Row]) -> Figure:
     """Of one training: accuracies of both concepts, and the way of the unseen combination through
     (colour, size)."""
-    figure, axes = panels(
-        "accuracy: colour", "accuracy: size", "the unseen combination: from light to dark"
-    )
+    unseen = "the unseen combination: from light to dark"
+    figure, axes = panels("accuracy: colour", "accuracy: size", unseen)
     ordered = sorted(where(rows, what="circles/accuracy"), key=lambda row: row.step or 0)
     for axis, concept in zip(axes, ("colour", "size"), strict=False):
         for combination, color in COMBINATIONS.items():
             found = where(ordered, concept=concept, condition=combination)
-            step, value, low, high = np.array(
-                [(row.step, row.value, row.low, row.high) for row in found]
-            ).T
+            ends = [(row.step, row.value, row.low, row.high) for row in found]
+            step, value, low, high = np.array(ends).T
             style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
             bars = np.clip([value - low, high - value], 0, None)
             label = combination + words

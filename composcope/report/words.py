@@ -4,10 +4,10 @@ measured is called not measured."""
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
-from composcope.report.locality import correlation, dots, edges
+from composcope.report.features import least_alike
+from composcope.report.locality import correlation, dots
 from composcope.report.marks import (
     DISTILLED,
     EXP1,
@@ -21,7 +21,6 @@ from composcope.report.marks import (
     name,
     paper_of,
     paper_words,
-    sentence,
     told,
     two,
     verdict,
@@ -46,15 +45,13 @@ from composcope.study.table import BY_NAME, LABELS
 # The first screen.
 
 
-def found_effect(rows: Sequence[Row], above: Side, below: Side, by: Measurement) -> Comparison:
-    """One of the study's comparisons."""
-    same = [e for e in EFFECTS if (e.above, e.below, e.measurement) == (above, below, by)]
-    return compare(same[0] if same else Effect("ours", "", above, below, by), rows)
+def agrees(rows: Sequence[Row], above: Side, below: Side, by: Measurement = FILLED_9) -> str:
+    return compare(Effect("", "", above, below, by), rows).agrees
 
 
 def headline(rows: Sequence[Row]) -> str:
     """What was found, in one sentence."""
-    composes = found_effect(rows, EXP1, EXP2, FILLED_9).agrees
+    composes = agrees(rows, EXP1, EXP2)
     if composes == "not measured":
         return "Whether a model composes is not measured yet."
     more = "no more of them than" if composes == "no" else "more of them than"
@@ -62,30 +59,22 @@ def headline(rows: Sequence[Row]) -> str:
         "apart": ", and its pixels respond more locally",
         "overlap": ", and its pixels seem to respond more locally",
         "no": ", but its pixels do not respond more locally",
-        "not measured": "",
-    }[found_effect(rows, EXP1, EXP2, CONDITIONAL).agrees]
+    }
     forced = {
         "apart": "; forced to respond locally, without retraining, the second model draws more too",
         "overlap": "; forced to respond locally, the second model seems to draw more too",
         "no": "; forced to respond locally, the second model draws no more",
-        "not measured": "",
-    }[found_effect(rows, EXP2_LOCAL, EXP2, FILLED_9).agrees]
+    }
     return (
         "Trained on one to three objects and asked for nine, a model that learned with every object "
-        f"labelled draws {more} one that learned with a single label{local}{forced}."
+        f"labelled draws {more} one that learned with a single label"
+        f"{local.get(agrees(rows, EXP1, EXP2, CONDITIONAL), '')}"
+        f"{forced.get(agrees(rows, EXP2_LOCAL, EXP2), '')}."
     )
 
 
-@dataclass(frozen=True)
-class Fact:
-    """One plain sentence around one number."""
-
-    number: str
-    words: str
-
-
-def facts(rows: Sequence[Row]) -> list[Fact]:
-    """How many of nine places are filled: the first screen's three sentences."""
+def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """How many of nine places are filled: the first screen's three numbers and sentences."""
     whose = {
         EXP1: "of nine objects asked for are drawn in place by a model trained with every object "
         "labelled (exp1).",
@@ -93,21 +82,21 @@ def facts(rows: Sequence[Row]) -> list[Fact]:
         EXP2_LOCAL: "of nine by that second model, not retrained, when each pixel is given only "
         f"the condition near it ({name(EXP2_LOCAL)}).",
     }
-    found = []
-    for side, words in whose.items():
-        row = of_nine(rows, side)
-        found.append(Fact(two(row.value), words) if row else Fact("–", f"Not measured: {words}"))
-    return found
+    found = {words: of_nine(rows, side) for side, words in whose.items()}
+    return [
+        (two(row.value), words) if row else ("–", f"Not measured: {words}")
+        for words, row in found.items()
+    ]
 
 
 # ----------------------------------------------------------------------------
 # The answers of the sections.
 
 
-def counted(verdicts: Iterable[Verdict], words: Mapping[str, str]) -> str:
+def counted(verdicts: Iterable[Verdict]) -> str:
     """ "5 agree, 10 are not measured": how often each verdict was reached, the most often first."""
-    counts = Counter(verdict.words for verdict in verdicts)
-    return listed([f"{count} {words.get(said, said)}" for said, count in counts.most_common()])
+    counts = Counter(verdict.many for verdict in verdicts)
+    return listed([f"{count} {many}" for many, count in counts.most_common()])
 
 
 def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
@@ -119,21 +108,16 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         parts.append(reaches if row else f"{side.run} is not measured")
     known = {side: paper for side in sides if (paper := paper_of(side))}
     verdicts = [verdict(k_max(rows, side), paper) for side, paper in known.items()]
-    plural = {"agrees": "agree", "differs": "differ", "not measured": "are not measured"}
-    plural |= {"ours is lower": "are lower here", "ours is higher": "are higher here"}
-    plural |= {"asked no further": "were asked no further"}
     return (
         f"Trained on one to three objects, {listed(parts)}. The paper has a K_max for "
-        f"{len(known)} of our runs: {counted(verdicts, plural)}."
+        f"{len(known)} of our runs: {counted(verdicts)}."
     )
 
 
 def looks(rows: Sequence[Row]) -> str:
     """Conditional locality, and how it goes with composing."""
-    parts = []
-    for side in (EXP1, EXP2L, EXP2, Side("exp3")):
-        row = conditional(rows, side)
-        parts.append(f"{two(row.value) if row else 'not measured'} in {side.run}")
+    shares = {side.run: conditional(rows, side) for side in (EXP1, EXP2L, EXP2, Side("exp3"))}
+    parts = [f"{two(row and row.value)} in {run}" for run, row in shares.items()]
     every = where(rows, what="locality/conditional_locality")
     chances = [row.chance for row in every if row.chance]
     by_chance = f"; chance is {two(chances[-1])}" if chances else ""
@@ -177,9 +161,8 @@ def forced(rows: Sequence[Row]) -> str:
         "apart": " So patches help because they are local: as wide as the image, they fail again.",
         "overlap": " Patches as wide as the image seem to fail again.",
         "no": " Patches as wide as the image do as well; in the paper they fail.",
-        "not measured": "",
-    }[found_effect(rows, EXP2L, wide, FILLED_9).agrees]
-    return f"{all_of_nine(rows, phrases)}{patches}"
+    }
+    return f"{all_of_nine(rows, phrases)}{patches.get(agrees(rows, EXP2L, wide), '')}"
 
 
 def policies(rows: Sequence[Row]) -> str:
@@ -188,39 +171,30 @@ def policies(rows: Sequence[Row]) -> str:
     labels = {side: LABELS[BY_NAME[side.run].config().labels] for side in sides}
     first = all_of_nine(rows, {side: f"with {words}" for side, words in labels.items()})
     known = {side: of_nine(rows, side) for side in sides}
-    values = {side: edges(row.estimate)[0] for side, row in known.items() if row is not None}
+    values = {side: row.estimate.value for side, row in known.items() if row}
     if len(values) < len(sides):
         return f"{first} Whether this is the paper's order cannot be said yet."
-    ours = sorted(sides, key=lambda side: -values[side])
-    if tuple(ours) == sides:
+    ours = [labels[side] for side in sorted(sides, key=lambda side: -values[side])]
+    if ours == [*labels.values()]:
         return f"{first} This is the paper's order."
-    return (
-        f"{first} The paper's order is {', '.join(labels.values())}; ours is "
-        f"{', '.join(labels[s] for s in ours)}."
-    )
+    return f"{first} The paper's order is {', '.join(labels.values())}; ours is {', '.join(ours)}."
 
 
 def elsewhere(rows: Sequence[Row]) -> list[str]:
     """Colours, then words."""
-    reached = k_max(rows, Side("color"))
-    paper = paper_words(paper_of(Side("color")))
-    own = where(rows, what="features/between", run="color")
-    layers = [row for row in own if None not in (row.index, row.value)]
-    colours = (
-        "Asked for colours, the model trained on one to five objects reaches K_max "
-        f"{told(reached)} (paper: {paper})"
-    )
-    if reached is None:
-        colours = "How many colours a model composes is not measured"
-    if layers:
-        best = min(layers, key=lambda row: abs(edges(row.estimate)[0]))
-        colours += (
-            f". Inside its network, the directions of colours are least alike in layer {best.layer} "
-            f"at {best.level} noise: their mean cosine is {two(best.value)}"
+    colours = "How many colours a model composes is not measured."
+    alike = "How alike the directions of colours are inside it is not measured."
+    if reached := k_max(rows, Side("color")):
+        colours = (
+            "Asked for colours, the model trained on one to five objects reaches K_max "
+            f"{told(reached)} (paper: {paper_words(paper_of(Side('color')))})."
         )
-    else:
-        colours += ". How alike the directions of colours are inside it is not measured"
-    return [f"{colours}.", words_heard(rows)]
+    if best := least_alike(where(rows, run="color")):
+        alike = (
+            f"Inside its network, the directions of colours are least alike in layer {best.layer} "
+            f"at {best.level} noise: their mean cosine is {two(best.value)}."
+        )
+    return [f"{colours} {alike}", words_heard(rows)]
 
 
 def words_heard(rows: Sequence[Row]) -> str:
@@ -228,14 +202,13 @@ def words_heard(rows: Sequence[Row]) -> str:
     if not thirds:
         return "Where the words of a prompt act is not measured."
     highest = max(row.sigma or 0 for row in thirds)
-    shares = [edges(row.estimate)[0] for row in thirds if row.sigma == highest]
+    shares = [row.estimate.value for row in thirds if row.sigma == highest]
     alike = [row for row in where(rows, what="features/two_places") if row.value is not None]
-    more = ""
-    if alike:
-        more = (
-            f". At two places far apart, the influences of the words correlate at {told(alike[-1])} "
-            "(paper: nearly identical)"
-        )
+    more = "".join(
+        f". At two places far apart, the influences of the words correlate at {told(row)} "
+        "(paper: nearly identical)"
+        for row in alike[-1:]
+    )
     return (
         f"In the text-to-image model {thirds[-1].run}, at the highest noise level, "
         f"{two(fmean(shares))} of a word's effect lies in the third of the picture that its phrase "
@@ -255,12 +228,13 @@ def theory(rows: Sequence[Row]) -> str:
         "sim": "Structured Identity Mapping, a theory of the order in which concepts are learned",
     }
     for room, title in titles.items():
-        found = claims(rows, room)
-        holding = sum(bool(row.holds) for row in found)
-        said = f"{holding} of {len(found)} claims of {title} hold"
-        parts.append(said if found else f"{title} is not measured")
-    return sentence(
-        f"{'; '.join(parts)}. Each was tested on distributions small enough to compute exactly."
+        holding = [row.holds for row in claims(rows, room)]
+        said = f"{sum(map(bool, holding))} of {len(holding)} claims of {title} hold"
+        parts.append(said if holding else f"{title} is not measured")
+    text = "; ".join(parts)
+    return (
+        f"{text[0].upper()}{text[1:]}. Each was tested on distributions small enough to compute "
+        "exactly."
     )
 
 
@@ -275,13 +249,7 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[Comparison]]:
 
 def sure(rows: Sequence[Row]) -> str:
     every = [comparison for some in findings(rows).values() for comparison in some]
-    plural = {
-        "yes, intervals apart": "come out as expected with intervals apart",
-        "yes, but intervals overlap": "come out as expected with overlapping intervals",
-        "no": "do not come out",
-        "not measured": "are not measured",
-    }
-    many = counted((SEEN[comparison.agrees] for comparison in every), plural)
+    many = counted(SEEN[comparison.agrees] for comparison in every)
     unequal = sum(comparison.terms.startswith("not equal") for comparison in every)
     return (
         f"The findings of the paper, and ours, are {len(every)} comparisons of two runs: {many}. In "
@@ -305,8 +273,6 @@ def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
         if said.mark in "▼▲✗":
             reached.append(f"{name(side)}: {told(row)}, paper {paper_words(paper)}: {said.words}")
     tested = [*claims(rows, "theory"), *claims(rows, "sim")]
-    false = [
-        f"{row.claim}: {told(row)}, predicted {predicted(row)}" for row in tested if not row.holds
-    ]
+    false = [f"{r.claim}: {told(r)}, predicted {predicted(r)}" for r in tested if not r.holds]
     kinds = {"Comparisons of two runs": compared, "K_max": reached, "Claims of theory": false}
     return {title: lines for title, lines in kinds.items() if lines}

@@ -9,7 +9,7 @@ three of each view (one forward, two backward)."""
 from functools import lru_cache
 
 from composcope.runs.config import Config
-from composcope.study.table import LOCALITY_SAMPLES, Intervention, Run
+from composcope.study.table import LOCALITY_SAMPLES
 
 # Multiply-adds count as two operations. One core was measured while the other trained too: 65 to 75
 # GFLOP/s where the networks of the laptop preset draw in single precision, 94 where they train in
@@ -94,28 +94,19 @@ def distilled_states(config: Config, minutes: float, reuse: int) -> int:
     return int(60 * minutes * CORE / (passes * views(config) * operations(config)))
 
 
-def evaluation_minutes(
-    config: Config, preset: str, num: int, max_K: int, steps: int, intervention: Intervention | None
-) -> float:
-    """Heun's method takes 2 steps - 1 evaluations; an intervention has one pass a condition and one
-    for none."""
+def evaluation_passes(num: int, max_K: int, steps: int, intervention: bool) -> int:
+    """Of the denoiser. Heun's method takes 2 steps - 1; an intervention has one pass a condition
+    and one for none."""
     each_K = [K + 1 if intervention else 1 for K in range(max_K + 1)]
-    return minutes(num * (2 * steps - 1) * views(config) * sum(each_K), config, preset)
+    return num * (2 * steps - 1) * sum(each_K)
 
 
-def locality_minutes(
-    config: Config, preset: str, num: int = LOCALITY_SAMPLES, levels: int = NOISE_LEVELS
-) -> float:
+def locality_passes() -> int:
     """At each noise level of each sample: on its way, without each condition, and the gradient of
     each pixel."""
     gradients = PIXELS * 3 * FORWARD_AND_BACKWARD
-    return minutes(levels * num * views(config) * (2 + PIXELS + gradients), config, preset)
+    return NOISE_LEVELS * LOCALITY_SAMPLES * (2 + PIXELS + gradients)
 
 
-def features_minutes(config: Config, preset: str, steps: int) -> float:
-    return minutes(CONCEPTS * FEATURE_SAMPLES * (2 * steps - 1) * views(config), config, preset)
-
-
-def run_minutes(run: Run, preset: str) -> float:
-    """The training alone."""
-    return training_minutes(run.config(preset), preset)
+def features_passes(steps: int) -> int:
+    return CONCEPTS * FEATURE_SAMPLES * (2 * steps - 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
-from composcope.results import Row, where
+from composcope.results import Row, grouped, where
 from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
 
 
@@ -21,11 +21,14 @@ class Measurement:
 
 
 K_MAX = Measurement("K_max, the paper's rule", "length/k_max", {"rule": "paper"})
-FILLED_6 = Measurement("places filled of 6", "length/found", {"K": 6})
-FILLED_9 = Measurement("places filled of 9", "length/found", {"K": 9})
+STRICT = Measurement("K_max, strict rule", "length/k_max", {"rule": "strict"})
+FILLED_3, FILLED_6, FILLED_9 = (
+    Measurement(f"places filled of {K}", "length/found", {"K": K}) for K in (3, 6, 9)
+)
 CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
 SQUARE = Measurement("how far a pixel looks", "locality/square", {"states": "trajectory"})
 LENGTH = (K_MAX, FILLED_6, FILLED_9)
+COMPARED = (K_MAX, STRICT, FILLED_3, FILLED_6, FILLED_9, CONDITIONAL)  # of two runs side by side
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,9 @@ class Band:
     words: str
     low: float
     high: float
+
+    def __contains__(self, sigma: float) -> bool:
+        return self.low <= sigma < self.high
 
 
 ALL_NOISE = Band("", 0.0, math.inf)
@@ -53,13 +59,12 @@ class Side:
     sigmas: Band = ALL_NOISE
     snapshot: str = "final"
 
-    def __str__(self) -> str:
-        means = (
-            ""
-            if self.intervention is None
-            else f" with the intervention {self.intervention.name!r}"
-        )
-        return f"{self.run}{means}{self.sigmas.words}"
+    @property
+    def about(self) -> dict[str, Any]:
+        """The coordinates that its rows have at any snapshot and noise level."""
+        done = self.intervention
+        within = {"radius": done.radius} if done and done.radius is not None else {}
+        return {"run": self.run, "intervention": done.name if done else None, **within}
 
 
 def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, ...]:
@@ -172,33 +177,24 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     """The effect in these rows: of all pairs of rows that have it, the pair that differs least; of
     several the one with most training images, so that a snapshot stands for a run that went on
     longer; then the newest."""
-    choices = product(
-        candidates(effect.above, effect, rows), candidates(effect.below, effect, rows)
-    )
-    pairs = sorted(choices, key=longest_and_newest, reverse=True)
+    first, second = (candidates(side, effect, rows) for side in (effect.above, effect.below))
+    pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
     above, below = min(pairs, key=lambda pair: len(differences(*pair)))
-    return Comparison(
-        effect, above, below, agreement(above, below), terms(effect, above, below, preset)
-    )
+    on = terms(effect, above, below, preset)
+    return Comparison(effect, above, below, agreement(above, below), on)
 
 
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
     """The rows of one side, one for each way it was measured: over pixels and noise levels it is
     their mean."""
-    intervention = side.intervention
-    wanted = dict(effect.measurement.coordinates)
-    wanted |= {"what": effect.measurement.what, "run": side.run}
-    wanted |= {"intervention": intervention.name if intervention else None}
-    if intervention and intervention.radius is not None:
-        wanted |= {"radius": intervention.radius}
-    groups: dict[tuple, list[Row]] = {}
-    for row in where(rows, **wanted):
-        inside = row.sigma is None or side.sigmas.low <= row.sigma < side.sigmas.high
-        if inside and row.value is not None:
-            groups.setdefault(replace(row, sigma=None, pixel=None).key, []).append(row)
-    return [mean_row(group) for group in groups.values()]
+    by = effect.measurement
+    found = where(rows, what=by.what, **side.about, **by.coordinates)
+    known = [row for row in found if row.value is not None]
+    inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
+    ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)
+    return [mean_row(group) for group in ways.values()]
 
 
 def mean_row(rows: Sequence[Row]) -> Row:
@@ -247,50 +243,32 @@ def differences(above: Row, below: Row) -> list[str]:
 
 
 def number(value: Any) -> str:
-    if value is None:
-        return "not known"
-    return (
-        f"{value:,}"
-        if isinstance(value, int)
-        else f"{value:.3g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "not known" if value is None else str(value)
 
 
-@dataclass(frozen=True)
-class Network:
-    """What the network of a run sees, and how it is built, in words."""
-
-    sees: str
-    built: str
-
-
-def network(run: str, preset: str) -> Network | None:
-    """None of what is not trained."""
+def network(run: str, preset: str) -> tuple[str, str] | None:
+    """What the network of a run sees, and how it is built, in words; None of what is not trained."""
     if run not in BY_NAME:
         return None
     config = BY_NAME[run].config(preset)
     size = config.architecture
-    cells = 2 * size.radius + 1
-    sees = (
-        "whole images"
-        if config.net == "global"
-        else f"patches of {cells} of {size.grid_size} cells"
-    )
+    patches = f"patches of {2 * size.radius + 1} of {size.grid_size} cells"
     levels = f"levels {size.mult} of width {size.width}"
     built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
-    return Network(sees, built)
+    return "whole images" if config.net == "global" else patches, built
 
 
 def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
     """Whether the comparison is at equal images, network and tolerance, or what differs."""
     told = differences(above, below)
     first, second = (network(side.run, preset) for side in (effect.above, effect.below))
-    if first and second and first.sees != second.sees:
-        told.append(f"network on {first.sees} against {second.sees}")
-    elif first and second and first.built != second.built:
-        told.append(f"network of {first.built} against {second.built}")
+    both = zip(("on", "of"), first or (), second or (), strict=False)
+    unlike = [f"network {of} {one} against {other}" for of, one, other in both if one != other]
+    told += unlike[:1]  # networks that see other things are also built otherwise
     if told:
         return f"not equal: {'; '.join(told)}"
     equal = ["network" if first else "scenes, without training"]

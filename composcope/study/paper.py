@@ -46,63 +46,33 @@ EXP3L: Kind = ("list", "all", "local")
 COLOR: Kind = ("color", "all", "global")
 RANDOM: Kind = ("grid", "random", "global")
 DROP_ONE: Kind = ("grid", "all_but_one", "global")
-# The paper's exp3 of v1 is exp2l here, as in v3.
-PAPER_K_MAX: dict[
-    tuple[Kind, int], tuple[PaperValue, ...]
-] = {  # Tables 1 and 2, by the most objects of training
-    (EXP1, 1): (v1(1),),
-    (EXP1, 2): (v1(5),),
-    (EXP1, 3): (v1(9), v3(7)),
-    (EXP1, 4): (v1(10),),
-    (EXP1, 5): (v1(10),),
-    (EXP1, 6): (v1(11),),
-    (EXP2, 1): (v1(1), v3(1)),
-    (EXP2, 2): (v1(1, extras=(0, 1)),),
-    (EXP2, 3): (v1(1, extras=(0, 2)), v3(2)),
-    (EXP2, 4): (v1(1, extras=(0, 3)),),
-    (EXP2, 5): (v1(1, extras=(0, 4)), v3(3)),
-    (EXP2, 6): (v1(1, extras=(0, 5)),),
-    (EXP2L, 1): (v1(6), v3(5)),
-    (EXP2L, 3): (v1(9, extras=(0, 2)), v3(9)),
-    (EXP2L, 5): (v1(10, extras=(0, 2)), v3(10)),
-    (EXP3, 3): (v3(3),),
-    (EXP3L, 3): (v3(9),),
-    (COLOR, 1): (v1(1),),
-    (COLOR, 3): (v1(4),),
-    (COLOR, 5): (v1(7),),
-    (RANDOM, 2): (v1(3),),
-    (RANDOM, 3): (v1(5),),
-    (RANDOM, 4): (v1(6),),
-    (RANDOM, 5): (v1(8),),
-    (RANDOM, 6): (v1(9),),
-    (DROP_ONE, 3): (v1(3, extras=(0, 1)),),
-    (DROP_ONE, 4): (v1(8, extras=(0, 1)),),
-    (DROP_ONE, 5): (v1(9, extras=(0, 1)),),
-    (DROP_ONE, 6): (v1(10, extras=(0, 1)),),
+# Tables 1 and 2, by the most objects of training; the paper's exp3 of v1 is exp2l here, as in v3.
+# fmt: off
+K_MAX: dict[Kind, dict[int, tuple[PaperValue, ...]]] = {
+    EXP1: {1: (v1(1),), 2: (v1(5),), 3: (v1(9), v3(7)), 4: (v1(10),), 5: (v1(10),), 6: (v1(11),)},
+    EXP2: {1: (v1(1), v3(1)), 2: (v1(1, extras=(0, 1)),), 3: (v1(1, extras=(0, 2)), v3(2)),
+           4: (v1(1, extras=(0, 3)),), 5: (v1(1, extras=(0, 4)), v3(3)),
+           6: (v1(1, extras=(0, 5)),)},
+    EXP2L: {1: (v1(6), v3(5)), 3: (v1(9, extras=(0, 2)), v3(9)),
+            5: (v1(10, extras=(0, 2)), v3(10))},
+    EXP3: {3: (v3(3),)},
+    EXP3L: {3: (v3(9),)},
+    COLOR: {1: (v1(1),), 3: (v1(4),), 5: (v1(7),)},
+    RANDOM: {2: (v1(3),), 3: (v1(5),), 4: (v1(6),), 5: (v1(8),), 6: (v1(9),)},
+    DROP_ONE: {3: (v1(3, extras=(0, 1)),), 4: (v1(8, extras=(0, 1)),),
+               5: (v1(9, extras=(0, 1)),), 6: (v1(10, extras=(0, 1)),)},
 }
-PAPER_NONE_ASKED: dict[
-    tuple[Kind, int], tuple[PaperValue, ...]
-] = {  # Table 2: objects typically drawn at K = 0
-    (EXP1, 1): (v1(0, 1),),
-    (EXP1, 2): (v1(0),),
-    (EXP1, 3): (v1(0),),
-    (EXP1, 4): (v1(0),),
-    (EXP1, 5): (v1(0),),
-    (EXP1, 6): (v1(0),),
-    (EXP2, 2): (v1(0, 2),),
-    (EXP2, 3): (v1(0, 3),),
-    (EXP2, 4): (v1(1, 4),),
-    (EXP2, 5): (v1(0, 5),),
-    (EXP2, 6): (v1(1, 6),),
-    (RANDOM, 2): (v1(0, 1),),
-    (RANDOM, 3): (v1(0, 3),),
-    (RANDOM, 4): (v1(0, 4),),
-    (RANDOM, 5): (v1(0, 4),),
-    (RANDOM, 6): (v1(0, 4),),
-    (DROP_ONE, 3): (v1(0, 1),),
-    (DROP_ONE, 4): (v1(0, 1),),
-    (DROP_ONE, 5): (v1(0, 1),),
-    (DROP_ONE, 6): (v1(0, 1),),
+# Table 2: objects typically drawn at K = 0.
+NONE_ASKED: dict[Kind, dict[int, PaperValue]] = {
+    EXP1: {1: v1(0, 1), 2: v1(0), 3: v1(0), 4: v1(0), 5: v1(0), 6: v1(0)},
+    EXP2: {2: v1(0, 2), 3: v1(0, 3), 4: v1(1, 4), 5: v1(0, 5), 6: v1(1, 6)},
+    RANDOM: {2: v1(0, 1), 3: v1(0, 3), 4: v1(0, 4), 5: v1(0, 4), 6: v1(0, 4)},
+    DROP_ONE: {3: v1(0, 1), 4: v1(0, 1), 5: v1(0, 1), 6: v1(0, 1)},
+}
+# fmt: on
+PAPER_K_MAX = {(kind, most): found for kind, by in K_MAX.items() for most, found in by.items()}
+PAPER_NONE_ASKED = {
+    (kind, most): (found,) for kind, by in NONE_ASKED.items() for most, found in by.items()
 }
 
 

@@ -56,7 +56,8 @@ def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
     changes["seed"] = seed + changes.get("seed", 0)
     words = ("train", run.experiment, "--preset", preset, *options(changes))
     out = ("--out", str(folder / "runs" / run.name))
-    return Node(f"train {run.name}", words + out, minutes=cost.run_minutes(run, preset))
+    minutes = cost.training_minutes(run.config(preset), preset)
+    return Node(f"train {run.name}", words + out, minutes=minutes)
 
 
 def options(changes: Mapping[str, Any]) -> Iterator[str]:
@@ -78,19 +79,15 @@ def tasks(run: Run) -> Iterator[Task]:
 
 def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) -> Node:
     """Every measurement has a file of rows of its own, so that two nodes never write to one."""
-    label = [task.measure, run.name]
-    words = [task.measure, str(folder / "runs" / run.name), "--snapshot", task.snapshot]
-    if task.snapshot != "final":
-        label.append(task.snapshot)
-    if task.way:
-        label.append(task.way)
-        words += ["--way", task.way]
+    how: dict[str, str] = {"way": task.way} if task.way else {}
     if task.intervention:
-        label.append(task.intervention.name)
-        words += ["--intervention", task.intervention.name]
+        how["intervention"] = task.intervention.name
         if task.intervention.radius is not None:
-            label.append(f"{task.intervention.radius:g}")
-            words += ["--radius", f"{task.intervention.radius:g}"]
+            how["radius"] = f"{task.intervention.radius:g}"
+    earlier = [task.snapshot] if task.snapshot != "final" else []
+    label = [task.measure, run.name, *earlier, *how.values()]
+    words = [task.measure, str(folder / "runs" / run.name)]
+    words += options({"snapshot": task.snapshot, **how})
     if task.measure == "evaluate":
         words += ["--num", str(num or run.num), "--max", str(most_asked(run, preset))]
         words += ["--tolerance", f"{TOLERANCE:g}", "--steps", str(steps_of(preset))]
@@ -114,13 +111,15 @@ def most_asked(run: Run, preset: str) -> int:
 
 def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
     config = run.config(preset)
-    if task.measure == "evaluate":
-        return cost.evaluation_minutes(
-            config, preset, num, most_asked(run, preset), steps_of(preset), task.intervention
-        )
-    if task.measure == "locality":
-        return cost.locality_minutes(config, preset)
-    return cost.features_minutes(config, preset, steps_of(preset))
+    steps = steps_of(preset)
+    passes = {
+        "evaluate": cost.evaluation_passes(
+            num, most_asked(run, preset), steps, task.intervention is not None
+        ),
+        "locality": cost.locality_passes(),
+        "features": cost.features_passes(steps),
+    }
+    return cost.minutes(passes[task.measure] * cost.views(config), config, preset)
 
 
 def study_rows(

@@ -33,18 +33,17 @@ class Point:
 def points(rows: Sequence[Row], known: str, sigma: float | None = None) -> list[Point]:
     """Runs with an early measurement of what is `known` and a final one of places filled of six."""
     what = {LOCALITY: "locality/conditional_locality", LOSS: "training/loss"}[known]
+    plain = where(rows, intervention=None)
+    early = where(plain, what=what, snapshot="early")
     if sigma is not None:
-        what = "locality/near_share"
-    early = where(rows, what=what, snapshot="early", intervention=None)
-    if sigma is not None:
-        early = [one for one in early if one.sigma is not None and np.isclose(one.sigma, sigma)]
+        near = where(plain, what="locality/near_share", snapshot="early")
+        early = [one for one in near if one.sigma is not None and np.isclose(one.sigma, sigma)]
+    final = where(plain, what="length/found", snapshot="final", asked="paper", K=K)
     found = []
     for run in dict.fromkeys(one.run for one in early):
-        first = latest(where(early, run=run))
-        usual = {"snapshot": "final", "intervention": None, "asked": "paper"}
-        last = latest(where(rows, what="length/found", run=run, K=K, **usual))
-        if first is not None and last is not None:
-            found.append(Point(str(run), float(first.value), float(last.value)))  # type: ignore[arg-type]
+        first, last = (latest(where(some, run=run)) for some in (early, final))
+        if first and last:
+            found.append(Point(str(run), first.estimate.value, last.estimate.value))
     return found
 
 
@@ -87,17 +86,14 @@ def arrays(found: Sequence[Point]) -> tuple[Float[np.ndarray, " run"], Float[np.
 
 def held_out(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"]) -> Estimate:
     """Each run predicted by the straight line through all others; the root of the mean square of
-    what is missed, with an interval over runs.
-    """
+    what is missed, with an interval over runs."""
     missed = np.array([missed_by(early, final, k) for k in range(len(early))])
     means = weights(len(missed)) @ missed**2
     return estimate(np.sqrt(means), len(missed))
 
 
 def missed_by(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"], k: int) -> float:
-    """How far the line through all runs but the k-th is from it; without any spread the line is
-    their mean.
-    """
+    """How far the line through all runs but the k-th is from it; without spread it is their mean."""
     others = np.arange(len(early)) != k
     x, y = early[others], final[others]
     spread = ((x - x.mean()) ** 2).sum()

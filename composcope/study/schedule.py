@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Protocol, runtime_checkable
+from typing import IO
 
 from rich.table import Table
 
@@ -45,29 +45,8 @@ class Done:
     minutes: float
     command: tuple[str, ...]
 
-
-@runtime_checkable
-class Job(Protocol):
-    """A node that was started."""
-
-    def poll(self) -> int | None:
-        """None while it runs, then its exit code."""
-        ...
-
-    def stop(self) -> None:
-        """Ask it to end; `poll` says when it has."""
-        ...
-
-
-@dataclass
-class LocalJob:
-    process: subprocess.Popen
-
-    def poll(self) -> int | None:
-        return self.process.poll()
-
-    def stop(self) -> None:
-        self.process.terminate()
+    def write(self, marker: str | Path) -> None:
+        write_text(marker, json.dumps(asdict(self)))
 
 
 # What a started process does first, where there is prctl (Linux): it asks for a SIGTERM (15) when
@@ -83,22 +62,15 @@ os.execv(command[0], command)
 """
 
 
-def start_local(node: Node, log: Path, keep_open: tuple[int, ...] = ()) -> Job:
+def start_local(node: Node, log: Path, keep_open: tuple[int, ...] = ()) -> subprocess.Popen:
     """One thread a process: two such processes side by side beat one with two threads."""
     log.parent.mkdir(parents=True, exist_ok=True)
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
-    command = [sys.executable, "-m", "composcope", *node.command]
-    first = [sys.executable, "-c", CHILD, str(os.getpid())]
+    command = [sys.executable, "-c", CHILD, str(os.getpid())]
+    command += [sys.executable, "-m", "composcope", *node.command]
+    env = {**os.environ, **threads}
     with open(log, "ab") as out:
-        return LocalJob(
-            subprocess.Popen(
-                first + command,
-                stdout=out,
-                stderr=out,
-                env={**os.environ, **threads},
-                pass_fds=keep_open,
-            )
-        )
+        return subprocess.Popen(command, stdout=out, stderr=out, env=env, pass_fds=keep_open)
 
 
 @contextmanager
@@ -139,6 +111,10 @@ def driver_lives(path: Path) -> bool:
         return False
 
 
+def minutes_since(started: float) -> float:
+    return (time.monotonic() - started) / 60
+
+
 class Study:
     """The nodes, the folder they leave their marks in, and what is known of each: waiting, running,
     done, failed."""
@@ -146,9 +122,8 @@ class Study:
     def __init__(self, nodes: Sequence[Node], folder: str | Path) -> None:
         self.nodes = {node.name: node for node in nodes}
         self.folder = Path(folder)
-        self.running: dict[
-            str, tuple[Job | None, float]
-        ] = {}  # since when; without a Job, SLURM has it
+        # Since when; without a process, SLURM has it.
+        self.running: dict[str, tuple[subprocess.Popen | None, float]] = {}
         self.failed: set[str] = set()
         unknown = {need for node in nodes for need in node.needs} - set(self.nodes)
         if unknown:
@@ -166,18 +141,13 @@ class Study:
         noted = read_json(marker, Done) if marker.exists() else None
         return noted if noted and noted.command == self.nodes[name].command else None
 
-    def mark_done(self, name: str, minutes: float) -> None:
-        write_text(self.marker(name), json.dumps(asdict(Done(minutes, self.nodes[name].command))))
-
     def state(self, name: str) -> str:
         if self.done(name):
             return "done"
         if name in self.running:
             return "running"
-        lost = name in self.failed or any(
-            self.state(need) == "failed" for need in self.nodes[name].needs
-        )
-        return "failed" if lost else "waiting"
+        needs = map(self.state, self.nodes[name].needs)
+        return "failed" if name in self.failed or "failed" in needs else "waiting"
 
     def ready(self) -> list[Node]:
         """Waiting nodes whose needs are all done, in the order of the plan."""
@@ -186,11 +156,10 @@ class Study:
 
     def minutes_of(self, name: str) -> float:
         """What is left of one node."""
+        expected = self.nodes[name].minutes
         if name in self.running:
-            return max(
-                self.nodes[name].minutes - (time.monotonic() - self.running[name][1]) / 60, 0.0
-            )
-        return self.nodes[name].minutes if self.state(name) == "waiting" else 0.0
+            return max(expected - minutes_since(self.running[name][1]), 0.0)
+        return expected if self.state(name) == "waiting" else 0.0
 
     def minutes_left(self, jobs: int) -> float:
         """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait
@@ -204,19 +173,17 @@ class Study:
 
     def collect(self) -> None:
         """Mark what has ended; a failed node keeps its log and does not stop the others."""
-        for name, (job, started) in list(self.running.items()):
-            code = job.poll() if job else None
+        for name, (process, started) in list(self.running.items()):
+            code = process.poll() if process else None
             if code is None:
                 continue
             del self.running[name]
             if code == 0:
-                self.mark_done(name, (time.monotonic() - started) / 60)
+                Done(minutes_since(started), self.nodes[name].command).write(self.marker(name))
             else:
                 self.failed.add(name)
 
-    def run(
-        self, start: Callable[..., Job] = start_local, jobs: int = 2, pause: float = 0.5
-    ) -> list[str]:
+    def run(self, start: Callable = start_local, jobs: int = 2, pause: float = 0.5) -> list[str]:
         """Do everything that is left; returns the names of the nodes that failed (or wait for one
         that did)."""
         with driver(self.folder) as lock:
@@ -224,8 +191,8 @@ class Study:
                 with live(self.table(jobs)) as shown:
                     while self.running or self.ready():
                         for node in self.ready()[: max(jobs - len(self.running), 0)]:
-                            job = start(node, self.log(node.name), (lock.fileno(),))
-                            self.running[node.name] = (job, time.monotonic())
+                            process = start(node, self.log(node.name), (lock.fileno(),))
+                            self.running[node.name] = (process, time.monotonic())
                         time.sleep(pause)
                         self.collect()
                         shown.update(self.table(jobs))
@@ -235,10 +202,10 @@ class Study:
 
     def stop(self, pause: float) -> None:
         """End what runs, and wait until it has ended: it saves what it has."""
-        jobs = [job for job, _ in self.running.values() if job]
-        for job in jobs:
-            job.stop()
-        while any(job.poll() is None for job in jobs):
+        processes = [process for process, _ in self.running.values() if process]
+        for process in processes:
+            process.terminate()
+        while any(process.poll() is None for process in processes):
             time.sleep(pause)
 
     def table(self, jobs: int, commands: bool = False) -> Table:

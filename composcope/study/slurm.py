@@ -23,10 +23,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from composcope.errors import InputError, Stopped
-from composcope.files import folder_for, parse_json, write_text
+from composcope.files import folder_for, parse_json
 from composcope.options import Int, Word
 from composcope.progress import live
-from composcope.study.schedule import Done, Node, Study
+from composcope.study.schedule import Done, Node, Study, minutes_since
 
 NOTICE = 120  # seconds before the end of its time in which a job saves what it has
 # Looks after which an ended job without a marker has failed: a shared disk may be late.
@@ -140,8 +140,7 @@ def work(order: Order) -> int:
         process.send_signal(signal.SIGTERM)
     code = process.wait()
     if code == 0:
-        done = Done((time.monotonic() - began) / 60, order.command)
-        write_text(order.marker, json.dumps(asdict(done)))
+        Done(minutes_since(began), order.command).write(order.marker)
     elif signal.SIGUSR1 in notices:
         subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=True)
     return code if code >= 0 else 128 - code

@@ -44,8 +44,8 @@ class Page:
 def page(material: Material) -> Page:
     figures: dict[str, Figure] = {f"{FOLDER}/rule.svg": rule()}  # for the page on the method
     parts = [OPENING, "## In short", plain(headline(material.rows))]
-    found = "\n".join(f"- **{fact.number}** {plain(fact.words)}" for fact in facts(material.rows))
-    parts.append(found)
+    found = [f"- **{number}** {plain(words)}" for number, words in facts(material.rows)]
+    parts.append("\n".join(found))
     first = figure_1(material)
     if first is not None:
         figures[FIRST] = first
