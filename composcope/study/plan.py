@@ -17,7 +17,7 @@ from composcope.study import cost
 from composcope.study.schedule import Node, Study
 from composcope.study.table import STEPS, TOLERANCE, Intervention, Run, chosen
 
-SMOKE = {"locality": ("--num", "2", "--noise-levels", "3"), "features": ("--num", "4")}
+SMOKE = {"locality": ("--num", "2"), "features": ("--num", "4")}
 
 
 @dataclass(frozen=True)
