@@ -233,7 +233,8 @@ def unknown_field(decoded: Any, kind: Any) -> str | None:
     for name, value in decoded.items():
         if name not in kinds:
             return name
-        if inner := unknown_field(value, kinds[name]):
+        # Most fields are numbers and words: of rows, ten thousand times twenty.
+        if isinstance(value, dict) and (inner := unknown_field(value, kinds[name])):
             return f"{name}.{inner}"
     return None
 

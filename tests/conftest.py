@@ -5,6 +5,7 @@ import signal
 import sys
 
 import numba
+import pytest
 
 # The networks of the tests are tiny, and tests run in several processes: threads that wait for each
 # other cost more than they give. A test of threads asks for more of them itself.
@@ -16,3 +17,31 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # A torchvision that was built for another torch breaks the import of transformers.
 sys.modules["torchvision"] = None
+
+# The files that take longest, the longest first: of several processes none comes to one of them when
+# the others have nothing left to do. `pytest --durations 0` says what takes how long.
+LONGEST = (
+    "test_runs_training",
+    "test_experiments",
+    "test_explore_api",
+    "test_notebooks",
+    "test_explore_page",
+    "test_study_slurm",
+    "test_readme",
+    "test_report_browser",
+    "test_theory_claims",
+    "test_cli_demo",
+    "test_docs",
+    "test_cli_features",
+    "test_experiments_interventions",
+    "test_faults",
+    "test_new_conditioner",
+    "test_report_page",
+    "test_theory_circles",
+    "test_scenes_condition",
+)
+PLACES = {name: place for place, name in enumerate(LONGEST)}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: PLACES.get(item.path.stem, len(PLACES)))

@@ -26,7 +26,7 @@ from composcope.study.schedule import Node, Study
 from composcope.study.table import INTERVENTIONS
 
 # One run of every kind: all, one and some labels, patches, colours.
-RUNS = ["exp1", "exp2", "drop-one", "exp2l-wide", "color"]
+RUNS = ["exp1", "exp2", "drop-one", "exp3l", "color"]
 PROCESSES = "drop-one"  # of which every command is a process
 
 

@@ -13,6 +13,17 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.fixture(scope="module")
+def measured():
+    """Rows with these coordinates; all are read once."""
+    every = rows()
+
+    def having(**coordinates):
+        return [row for row in every if coordinates.items() <= row.items()]
+
+    return having
+
+
 def test_it_can_be_finished():
     lines = README.splitlines()
     assert len(lines) <= 170
@@ -26,7 +37,7 @@ def test_links_lead_somewhere():
     assert not missing
 
 
-def test_the_numbers_are_those_of_the_rows():
+def test_the_numbers_are_those_of_the_rows(measured):
     """Of each line of the table: the run, what is done to it, K_max and places filled, with their
     intervals; and that all runs saw as many images as the text says."""
     lines = re.findall(
@@ -39,8 +50,8 @@ def test_the_numbers_are_those_of_the_rows():
     usual = {"asked": "paper", "snapshot": "final", "tolerance": 0.1}
     for run, local, *numbers in lines:
         done = {"intervention": "local", "radius": 0.1875} if local else {"intervention": None}
-        (k_max,) = rows(what="length/k_max", rule="paper", run=run, **done, **usual)
-        (filled,) = rows(what="length/found", K=9, run=run, **done, **usual)
+        (k_max,) = measured(what="length/k_max", rule="paper", run=run, **done, **usual)
+        (filled,) = measured(what="length/found", K=9, run=run, **done, **usual)
         ends = ("value", "low", "high")
         assert [f"{k_max[name]:g}" for name in ends] == numbers[:3]
         assert [f"{filled[name]:.1f}" for name in ends] == numbers[3:]
@@ -48,14 +59,16 @@ def test_the_numbers_are_those_of_the_rows():
             assert f"{k_max['images']:,} images" in README
 
 
-def test_the_numbers_at_equal_images_are_those_of_the_rows():
+def test_the_numbers_at_equal_images_are_those_of_the_rows(measured):
     table = README.split("| filled of 6 |")[1].split("\n\n")[0]
     lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
     assert len(lines) == 9
     usual = {"intervention": None, "images": 64_000}
     for run, _, *told in lines:
-        (filled,) = rows(what="length/found", K=6, run=run, asked="paper", tolerance=0.1, **usual)
-        (local,) = rows(what="locality/conditional_locality", run=run, **usual)
+        (filled,) = measured(
+            what="length/found", K=6, run=run, asked="paper", tolerance=0.1, **usual
+        )
+        (local,) = measured(what="locality/conditional_locality", run=run, **usual)
         words = [
             f"{row['value']:.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"
             for row, digits in ((filled, 1), (local, 2))
@@ -63,14 +76,14 @@ def test_the_numbers_at_equal_images_are_those_of_the_rows():
         assert told == words
 
 
-def test_what_is_said_of_the_list_is_measured():
+def test_what_is_said_of_the_list_is_measured(measured):
     about = {"run": "exp3", "images": 256_000, "asked": "paper"}
-    (filled,) = rows(what="length/found", K=6, **about)
-    (local,) = rows(what="locality/conditional_locality", **about)
+    (filled,) = measured(what="length/found", K=6, **about)
+    (local,) = measured(what="locality/conditional_locality", **about)
     text = " ".join(README.split())
     assert "{value:.1f} [{low:.1f}, {high:.1f}] of 6".format(**filled) in text
     assert "conditional locality of {value:.2f} [{low:.2f}, {high:.2f}]".format(**local) in text
-    right = [rows(what="length/exact", K=K, **about)[0]["value"] for K in (1, 3)]
+    right = [measured(what="length/exact", K=K, **about)[0]["value"] for K in (1, 3)]
     assert "in {:.0%} of images, three in {:.0%},".format(*right).replace("%", " %") in text
 
 

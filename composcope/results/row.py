@@ -10,9 +10,10 @@ import datetime
 import functools
 import hashlib
 import math
+import operator
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,7 +91,7 @@ class Row:
     @property
     def key(self) -> tuple:
         """What makes two rows the same measurement: all but the numbers and when they were made."""
-        return tuple(getattr(self, name) for name in COORDINATES)
+        return COORDINATES(self)
 
     @property
     def room(self) -> str:
@@ -102,11 +103,12 @@ class Row:
         return Estimate(float(self.value), self.low, self.high, self.n)  # type: ignore[arg-type]
 
     def flat(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: getattr(self, name) for name in FIELDS}
 
 
-MEASURED = ("value", "low", "high", "n", "holds", "commit", "date")
-COORDINATES = tuple(field.name for field in fields(Row) if field.name not in MEASURED)
+FIELDS = tuple(field.name for field in fields(Row))
+MEASURED = {"value", "low", "high", "n", "holds", "commit", "date"}
+COORDINATES = operator.attrgetter(*(name for name in FIELDS if name not in MEASURED))
 
 
 def row(what: str, value: Estimate | Value, **coordinates: Any) -> Row:
@@ -210,7 +212,7 @@ def gather(folders: Iterable[str | Path]) -> list[Row]:
 
 def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
     """The rows whose coordinates have these values; a set or list of values means any of them."""
-    unknown = set(coordinates) - {field.name for field in fields(Row)}
+    unknown = set(coordinates) - set(FIELDS)
     if unknown:
         raise InputError(f"a row has no coordinate {min(unknown)!r}")
     found = list(rows)
@@ -237,8 +239,4 @@ def grouped(rows: Iterable[Row], by: Callable[[Row], Key]) -> dict[Key, list[Row
 
 def columns(rows: Sequence[Row]) -> Iterator[str]:
     """The fields that at least one of the rows has, in the order of Row."""
-    return (
-        field.name
-        for field in fields(Row)
-        if any(getattr(row, field.name) is not None for row in rows)
-    )
+    return (name for name in FIELDS if any(getattr(row, name) is not None for row in rows))

@@ -6,9 +6,9 @@ counted too.
 A pass is one evaluation of the network on one image, or on one patch of a local one; training takes
 three of each view (one forward, two backward)."""
 
-from functools import lru_cache
+from functools import cache
 
-from composcope.runs.config import Config
+from composcope.runs.config import RECIPES, Config
 from composcope.study.table import LOCALITY_SAMPLES
 
 # Multiply-adds count as two operations. One core was measured while the other trained too: 65 to 75
@@ -34,10 +34,23 @@ def hardware(preset: str) -> str:
     return "one GPU" if RATES[preset] == GPU else "one core"
 
 
-@lru_cache
 def operations(config: Config, drawing: bool = False) -> int:
-    """Of one pass, counted by torch on tensors that hold nothing. Of patches only the central cell
-    is drawn, and only what it depends on is computed."""
+    """Of one pass. Of patches only the central cell is drawn, and only what it depends on is
+    computed."""
+    return counted(of_network(config), drawing)
+
+
+def of_network(config: Config) -> Config:
+    """One for all configs of a network, however it is trained."""
+    recipe = RECIPES["smoke", "global"]
+    return Config(
+        config.conditioner, "all", config.net, config.architecture, recipe, words=config.words
+    )
+
+
+@cache
+def counted(config: Config, drawing: bool) -> int:
+    """By torch, on tensors that hold nothing."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
