@@ -6,7 +6,8 @@ compose?
 
 A trained model goes on with the penalty: at small size for every weight and radius first, then
 exp2 and exp3 for longer with the weight and radius that did best, each beside the same training
-without a penalty. The same command goes on where it was stopped.
+without a penalty. Locality is measured with one place asked, as in the training of exp2, and with
+four. The same command goes on where it was stopped.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from composcope.report.interventions import penalty_figure
 from composcope.results import Row, add_rows, only, read_rows, row, where
 from composcope.runs import Config, configure, load
 from composcope.runs.training import start
+from composcope.scenes.condition import PAPER_LOCATIONS
 from composcope.study import cost
 from composcope.study.table import LOCATIONS_ASKED, STEPS, TOLERANCE
 
@@ -100,7 +102,9 @@ def main(
         start(further(SWEPT, weight, radius, small_images, preset, init(SWEPT)), folder)
         model = load(folder)
         rows = evaluate(model, ASKED, num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "kept")
-        rows += locality(model, levels=levels, num=samples, pixels=(), keep=folder / "kept")
+        for count, places in ((1, PAPER_LOCATIONS[:1]), (4, None)):
+            keep = folder / f"kept-{count}"
+            rows += locality(model, places, levels=levels, num=samples, pixels=(), keep=keep)
         add_rows(out, [swept(one, **at) for one in rows if one.what in SMALL])
 
     # For longer, with what did best and with nothing.
