@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from composcope.cli import arguments, module_of
+from composcope.pictures import picture_size, read_picture
 from composcope.report.marks import Verdict
 from composcope.report.material import Material
 from composcope.report.tables import Html, Table
@@ -25,6 +26,7 @@ from docs.pages.__main__ import DOCS, fingerprint, pages
 from docs.pages.cards import cards
 from docs.pages.markdown import table
 from docs.pages.results import FIRST, FOLDER, figure_1, page
+from docs.pages.screens import SCREENS, chromium, mark_of, take
 
 ROOT = Path(__file__).parents[1]
 TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("cards/*.md")])
@@ -93,6 +95,23 @@ def test_pages_are_made_of_what_ships():
     }
     for name, text in made.items():
         assert (DOCS / name).read_text() == text, f"{name} is of other rows: make pages"
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screenshots_show_what_ships(name):
+    """If not: `make pages`, on a machine with Chromium."""
+    assert picture_size(DOCS / name) == SCREENS[name]
+    assert mark_of(DOCS / name) == fingerprint(SHIPPED)
+
+
+@pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
+def test_screenshots_are_taken_at_their_sizes(tmp_path):
+    take(Material(), tmp_path, "of no rows")
+    assert {path.name for path in tmp_path.iterdir()} == {*SCREENS}
+    for name, size in SCREENS.items():
+        assert picture_size(tmp_path / name) == size
+        assert mark_of(tmp_path / name) == "of no rows"
+        assert read_picture(tmp_path / name).std() > 1  # there is something on it
 
 
 def test_a_changed_row_is_another_fingerprint(tmp_path):
