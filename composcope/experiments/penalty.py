@@ -73,9 +73,7 @@ def main(
     return rows
 
 
-def measured(
-    folder: Path, num: int, samples: int, levels: int, at: dict[str, float]
-) -> list[Row]:
+def measured(folder: Path, num: int, samples: int, levels: int, at: dict[str, float]) -> list[Row]:
     """What the model fills of one place and of six, and its conditional locality."""
     model = load(folder)
     keep = {"keep": folder / "kept"}

@@ -26,7 +26,7 @@ from composcope.study.effects import Side
 from composcope.study.paper import PAPER_K_MAX, paper_key
 from composcope.study.table import BY_NAME, LABELS, trained_on
 from composcope.tensors import read_about, read_tensors
-from docs.pages.markdown import code, folded, joined, picture, plain, table
+from docs.pages.markdown import code, folded, joined, picture, plain, set_apart, table
 
 SHOWN_K = (1, 3, 6, 9, 12)
 HALF = 0.5
@@ -330,7 +330,7 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
 
 def quoted(module) -> str:
     """The words with which a file opens, formulas as they stand there."""
-    return ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
+    return set_apart(ast.get_docstring(ast.parse(inspect.getsource(module))) or "")
 
 
 DETECTOR_NOTE = (
