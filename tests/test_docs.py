@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import composcope
 from composcope.cli import arguments, module_of
 from composcope.pictures import picture_size, read_picture
 from composcope.report.marks import Verdict
@@ -23,8 +24,8 @@ from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
 from docs.pages.__main__ import DOCS, fingerprint, pages
-from docs.pages.cards import cards
-from docs.pages.markdown import table
+from docs.pages.cards import by_number, cards
+from docs.pages.markdown import set_apart, table
 from docs.pages.results import FIRST, FOLDER, figure_1, page
 from docs.pages.screens import SCREENS, chromium, mark_of, take
 
@@ -145,6 +146,31 @@ def test_cards_of_any_models(tmp_path):
     )
     assert "| 2 | 0.25 |" in made["mine.md"]
     assert re.search(r"\| \[mine\]\(mine.md\) \|.*\| 7 \[5, 8\] \|", made["README.md"])
+
+
+def test_a_card_of_a_student_says_what_it_learned_from():
+    text = cards(SHIPPED)["exp2-student.md"]
+    assert "A student of exp2 with the intervention `local`." in text
+    assert "none were seen" in text and "images seen" not in text
+
+
+def test_equal_shares_in_a_row_are_told_once():
+    rows = [Row("length/exact", share, K=K) for K, share in enumerate((0.25, 0.0, 0.0, 0.4), 3)]
+    assert by_number(rows) == ["25 % at K = 3", "0 % at K = 4 to 5", "40 % at K = 6"]
+
+
+def test_docstrings_as_markdown():
+    """Formulas, commands and what is aligned become code, arguments a list; prose stays."""
+    prose = "Words: a = b is said here,\nand x -> y."
+    parts = ["Title.", prose, "a = b + c", "composcope rows", "one   two\nthree   four"]
+    parts += ["size: how large\n    it is.\nkeep: where.", "    set = apart"]
+    title, same, formula, command, aligned, arguments, done = set_apart("\n\n".join(parts)).split(
+        "\n\n"
+    )
+    assert (title, same, done) == ("Title.", prose, "    set = apart")
+    assert (formula, command) == ("    a = b + c", "    composcope rows")
+    assert aligned == "    one   two\n    three   four"
+    assert arguments == "- `size`: how large\n    it is.\n- `keep`: where."
 
 
 def test_results_of_nothing_say_so():
@@ -284,4 +310,6 @@ def test_the_site_is_built_and_needs_nothing_from_elsewhere(tmp_path):
         addresses = {"".join(pair) for pair in fetched}
         assert not [address for address in addresses if re.match(r"(https?:)?//", address)], file
     assert "pixel_gradient" in (tmp_path / "api" / "locality.html").read_text()
+    names = (tmp_path / "api.html").read_text()
+    assert all(f'.{name}"><code>{name}(' in names for name in composcope.__all__)  # links
     assert (tmp_path / "composcope" / "models" / "exp1" / "sheet.png").exists()
