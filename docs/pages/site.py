@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
-from griffe import Extension, Object
+from griffe import Class, Docstring, Extension, Object
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -87,11 +87,31 @@ def first_words(path: Path) -> str:
 
 
 class SetApart(Extension):
-    """Formulas and commands in docstrings, as blocks of code."""
+    """Docstrings as Markdown; those of dataclasses with what the comments beside fields say."""
 
     def on_object(self, *, obj: Object, **_) -> None:
         if obj.docstring:
             obj.docstring.value = set_apart(obj.docstring.value)
+
+    def on_class(self, *, cls: Class, **_) -> None:
+        lines = fields(cls) if "dataclass" in cls.labels else []
+        if lines:
+            said = cls.docstring.value if cls.docstring else ""
+            cls.docstring = Docstring("\n\n".join([said, "\n".join(lines)]), parent=cls)
+
+
+def fields(cls: Class) -> list[str]:
+    """A line for each field with a comment, at the end of its line or on the line above."""
+    source = ["", *Path(str(cls.filepath)).read_text().splitlines()]
+    found = []
+    for name, field in cls.members.items():  # its own alone, none that are inherited
+        if field.is_attribute and field.lineno and field.endlineno:
+            above = source[field.lineno - 1].strip()
+            comment = source[field.endlineno].partition("  # ")[2]
+            if not comment and re.match("# [a-z]", above):  # a capital begins a heading of several
+                comment = above.removeprefix("# ")
+            found += [f"- `{name}`: {comment}"] if comment else []
+    return found
 
 
 def public(package: str) -> str:
