@@ -236,6 +236,8 @@ def test_figure_1_counts_and_marks_what_is_missing():
         box = panel.get_window_extent().extents
         assert np.allclose(box, box.round(), atol=1e-6)
         assert round(box[2] - box[0]) == round(box[3] - box[1]) == 256
+    for words in figure.texts:  # no name of a model is cut
+        assert words.get_window_extent().x0 >= 0
     assert figure_1(Material(samples=kept[:3])) is None
 
 

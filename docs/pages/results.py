@@ -118,7 +118,7 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | N
     figure = Figure(figsize=(width / INCH, height / INCH), dpi=INCH)
     for row, (whose, some) in enumerate(zip(sides, samples, strict=True)):
         bottom = height - TOP - side - row * (side + BELOW)
-        words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n")
+        words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n").replace(" + ", " +\n")
         middle = (bottom + side / 2) / height
         figure.text((LEFT - 8) / width, middle, words, ha="right", va="center", fontsize=9)
         for column, K in enumerate(SHOWN_K):
