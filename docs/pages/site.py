@@ -149,7 +149,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     parts = CODE.split(markdown)
     parts[::2] = [LINK.sub(turned, text) for text in parts[::2]]
     made = "".join(parts)
+    made = re.sub(r"^\|.*", lambda line: unbroken(line[0]), made, flags=re.M)
     return linked(made) if str(here) == "api.md" else made
+
+
+def unbroken(line: str) -> str:
+    """A line of a table in which no interval or size of an image is split between two lines."""
+    return re.sub(r"(\[[\d.-]+,|\d x|\[95) (?=[\d.%-])", "\\1\N{NO-BREAK SPACE}", line)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Pictures lead to themselves, where they are as large as they were made."""
+    return re.sub(r'<img [^>]*src="([^"]+)"[^>]*>', r'<a href="\1">\g<0></a>', html)
 
 
 def linked(page: str) -> str:
