@@ -390,8 +390,8 @@ def detector_card(paths: Sequence[Path]) -> str:
     parts = [
         "# detectors",
         "A detector is a small network that finds the objects of a picture: where they are, their "
-        "colour, shape and size. There is one for images of 32, 64 and 128 pixels a side. Images of "
-        "other sizes are resized. The detectors were trained on our own renders, blurred and noisy "
+        "colour, shape and size. There is one each for images of 32, 64 and 128 pixels a side; "
+        "others are resized. The detectors were trained on our own renders, blurred and noisy "
         "as drawn images can be (`python -m composcope.experiments.detector`). They know the "
         "objects of CLEVR and no others, and are least sure where objects touch.",
         "In Python: `composcope.detect(images)`. Evaluations call it, and allow for the errors "

@@ -155,7 +155,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def unbroken(line: str) -> str:
     """A line of a table in which no interval or size of an image is split between two lines."""
-    return re.sub(r"(\[[\d.-]+,|\d x|\[95) (?=[\d.%-])", "\\1\N{NO-BREAK SPACE}", line)
+    together = r"(?<=\[)[\d.-]+, [\d.-]+(?=\])|\d+ x \d+|(?<=\[)95 %"
+    return re.sub(together, lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
