@@ -274,10 +274,11 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
 
 def by_number(rows: Sequence[Row]) -> list[str]:
     """ "21 % at K = 4", "0 % at K = 5 to 12": numbers with one share after another as one."""
-    shares = [two(100 * float(row.value or 0)) for row in rows]
+    # Numbers that follow each other are as far from their positions.
+    told_at = [(two(100 * float(row.value or 0)), row.K, row.K - i) for i, row in enumerate(rows)]
     words = []
-    for share, run in groupby(zip(shares, rows, strict=True), key=lambda pair: pair[0]):
-        Ks = [row.K for _, row in run]
+    for (share, _), run in groupby(told_at, key=lambda told: (told[0], told[2])):
+        Ks = [K for _, K, _ in run]
         words.append(f"{share} % at K = {Ks[0]}" + (f" to {Ks[-1]}" if len(Ks) > 1 else ""))
     return words
 
