@@ -33,7 +33,7 @@ pages: .venv/installed
 # The site, into site/index.html; it needs no network once its tools are installed.
 docs: .venv/installed
 	$(BIN)/python -c "import mkdocstrings" 2>/dev/null || $(INSTALL) --editable ".[docs]"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "open site/index.html; its search works where it is served: python -m http.server -d site"
 
 .venv/installed: pyproject.toml constraints.txt

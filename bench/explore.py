@@ -4,7 +4,6 @@ clients for five minutes."""
 import json
 import random
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import httpx
 from composcope.diffusion.sample import draw
 from composcope.runs import load
 from composcope.scenes.condition import PAPER_LOCATIONS
+from docs.pages.screens import opened
 
 MODEL = "exp1"
 PLACES = [list(place) for place in PAPER_LOCATIONS[:9]]
@@ -176,11 +176,7 @@ def memory(pid: int) -> int:
 
 def screenshots() -> None:
     """The pictures of docs/explorer.md: `python -m bench.explore` makes them."""
-    from playwright.sync_api import sync_playwright
-
-    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
-    with served() as (client, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+    with served() as (client, _), opened() as browser:
         for name, (width, height, scale, state) in SHOTS.items():
             size = {"width": width, "height": height}
             page = browser.new_page(viewport=size, device_scale_factor=scale)
@@ -194,7 +190,6 @@ def screenshots() -> None:
                 page.wait_for_timeout(300)
             page.screenshot(path=DOCS / f"{name}.png")
             print(DOCS / f"{name}.png")
-        browser.close()
 
 
 if __name__ == "__main__":

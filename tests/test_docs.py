@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import composcope
 from composcope.cli import arguments, module_of
+from composcope.pictures import picture_size, read_picture
 from composcope.report.marks import Verdict
 from composcope.report.material import Material
 from composcope.report.tables import Html, Table
@@ -22,9 +24,10 @@ from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
 from docs.pages.__main__ import DOCS, fingerprint, pages
-from docs.pages.cards import cards
-from docs.pages.markdown import table
+from docs.pages.cards import by_number, cards
+from docs.pages.markdown import set_apart, table
 from docs.pages.results import FIRST, FOLDER, figure_1, page
+from docs.pages.screens import SCREENS, chromium, mark_of, take
 
 ROOT = Path(__file__).parents[1]
 TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("cards/*.md")])
@@ -95,6 +98,23 @@ def test_pages_are_made_of_what_ships():
         assert (DOCS / name).read_text() == text, f"{name} is of other rows: make pages"
 
 
+@pytest.mark.parametrize("name", SCREENS)
+def test_screenshots_show_what_ships(name):
+    """If not: `make pages`, on a machine with Chromium."""
+    assert picture_size(DOCS / name) == SCREENS[name]
+    assert mark_of(DOCS / name) == fingerprint(SHIPPED)
+
+
+@pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
+def test_screenshots_are_taken_at_their_sizes(tmp_path):
+    take(Material(), tmp_path, "of no rows")
+    assert {path.name for path in tmp_path.iterdir()} == {*SCREENS}
+    for name, size in SCREENS.items():
+        assert picture_size(tmp_path / name) == size
+        assert mark_of(tmp_path / name) == "of no rows"
+        assert read_picture(tmp_path / name).std() > 1  # there is something on it
+
+
 def test_a_changed_row_is_another_fingerprint(tmp_path):
     add_rows(tmp_path / "rows.jsonl", [Row("length/k_max", 3)])
     before = fingerprint(tmp_path)
@@ -126,6 +146,33 @@ def test_cards_of_any_models(tmp_path):
     )
     assert "| 2 | 0.25 |" in made["mine.md"]
     assert re.search(r"\| \[mine\]\(mine.md\) \|.*\| 7 \[5, 8\] \|", made["README.md"])
+
+
+def test_a_card_of_a_student_says_what_it_learned_from():
+    text = cards(SHIPPED)["exp2-student.md"]
+    assert "A student of exp2 with the intervention `local`." in text
+    assert "none were seen" in text and "images seen" not in text
+
+
+def test_equal_shares_in_a_row_are_told_once():
+    shares = {3: 0.25, 4: 0.0, 5: 0.0, 7: 0.0, 8: 0.4}
+    rows = [Row("length/exact", share, K=K) for K, share in shares.items()]
+    told = ["25 % at K = 3", "0 % at K = 4 to 5", "0 % at K = 7", "40 % at K = 8"]
+    assert by_number(rows) == told
+
+
+def test_docstrings_as_markdown():
+    """Formulas, commands and what is aligned become code, arguments a list; prose stays."""
+    prose = "Words: a = b is said here,\nand x -> y."
+    parts = ["Title.", prose, "a = b + c", "composcope rows", "one   two\nthree   four"]
+    parts += ["size: how large\n    it is.\nkeep: where.", "    set = apart"]
+    title, same, formula, command, aligned, arguments, done = set_apart("\n\n".join(parts)).split(
+        "\n\n"
+    )
+    assert (title, same, done) == ("Title.", prose, "    set = apart")
+    assert (formula, command) == ("    a = b + c", "    composcope rows")
+    assert aligned == "    one   two\n    three   four"
+    assert arguments == "- `size`: how large\n    it is.\n- `keep`: where."
 
 
 def test_results_of_nothing_say_so():
@@ -191,6 +238,8 @@ def test_figure_1_counts_and_marks_what_is_missing():
         box = panel.get_window_extent().extents
         assert np.allclose(box, box.round(), atol=1e-6)
         assert round(box[2] - box[0]) == round(box[3] - box[1]) == 256
+    for words in figure.texts:  # no name of a model is cut
+        assert words.get_window_extent().x0 >= 0
     assert figure_1(Material(samples=kept[:3])) is None
 
 
@@ -265,4 +314,6 @@ def test_the_site_is_built_and_needs_nothing_from_elsewhere(tmp_path):
         addresses = {"".join(pair) for pair in fetched}
         assert not [address for address in addresses if re.match(r"(https?:)?//", address)], file
     assert "pixel_gradient" in (tmp_path / "api" / "locality.html").read_text()
+    names = (tmp_path / "api.html").read_text()
+    assert all(f'.{name}"><code>{name}(' in names for name in composcope.__all__)  # links
     assert (tmp_path / "composcope" / "models" / "exp1" / "sheet.png").exists()

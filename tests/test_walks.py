@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,13 +17,13 @@ Hop = tuple[str, str]
 
 
 def walks(text: str) -> list[list[Hop]]:
-    """The indented blocks of `left -> right  words` lines in the section Walks."""
+    """The tables of the section Walks: `left`, `right`, words."""
     section = text.partition("## Walks\n")[2].partition("\n## ")[0]
     found: list[list[Hop]] = []
     for block in section.split("\n\n"):
-        lines = [line.split() for line in block.splitlines() if line.startswith("    ")]
-        if lines:
-            found.append([(left, right) for left, _, right, *_ in lines])
+        hops = re.findall(r"^\| `(.+?)` \| `(.+?)` \|", block, re.M)
+        if hops:
+            found.append(hops)
     return found
 
 

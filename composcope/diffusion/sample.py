@@ -184,9 +184,10 @@ def draw(
     what: str | None = None,
     device: torch.device | str = "cpu",
 ) -> UInt8[np.ndarray, "n height width 3"]:
-    """Pictures of condition sets, one from each seed; seeds are 0, 1, 2, ... where none are given.
+    """Draw a picture of each condition set, each from a seed of its own.
 
-    model: a loaded run, or a wrapper around one, such as LocalConditions(load("exp2"))."""
+    model: a loaded run, or a wrapper around one, such as LocalConditions(load("exp2")).
+    seeds: 0, 1, 2, ... if none are given. A picture depends on its seed, not on its batch."""
     check_drawer(model, "draw")
     check_asked(model, condition_sets)
     seeds = range(len(condition_sets)) if seeds is None else seeds

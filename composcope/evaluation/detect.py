@@ -162,8 +162,8 @@ def nearest(height: int, width: int) -> int:
 
 
 def detect(images: UInt8[ndarray, "n h w 3"]) -> list[list[Found]]:
-    """The objects in each image, of either view. An empty image has none; of two objects merged
-    into one, one is found."""
+    """The objects in each image, a list for each: place, colour, shape, size, confidence. Of two
+    objects that have merged, one is found."""
     images = np.ascontiguousarray(images)
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         given = f"{images.dtype} {list(images.shape)}"

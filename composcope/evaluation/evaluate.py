@@ -49,15 +49,14 @@ def evaluate(
     batch: int = 32,
     device: torch.device | str = "cpu",
 ) -> list[Row]:
-    """`num` images for each K, counted and compared with what was asked: shares, objects an image,
-    K_max.
+    """How far a model composes: draw `num` images for each K, find the objects in them, and compare
+    these with what was asked. The rows have shares of images, objects in an image, and K_max.
 
-    model      a loaded run, a wrapper around one, or any other Drawer
-    K          how many conditions to ask for; more than the conditioner can be asked for is left
-    out
-    way        of choosing them: one of the conditioner's `ways`, the first if not given
-    tolerance  how far an object may be from its place along each axis, in sides of the image
-    keep       a folder for images, what was asked and found; what is there is not drawn again"""
+    model: a loaded run, a wrapper around one, or any other Drawer.
+    K: how many conditions to ask for; numbers above the conditioner's `most` are left out.
+    way: how conditions are chosen, one of the conditioner's `ways`; the first if none is given.
+    tolerance: how far an object may be from its place along each axis, in sides of the image.
+    keep: a folder for images and what was found; what is there is not drawn again."""
     check_drawer(model, "evaluate")
     conditioner = model.conditioner
     if conditioner is None:
@@ -150,12 +149,11 @@ def evaluate_images(
 ) -> tuple[list[Row], dict[int, Answers]]:
     """The same of images made elsewhere, and the images by the number of conditions.
 
-    asked        JSON: {"file.png": [[u, v], ...]} or {"file.png": ["red", ...]}
-    conditioner  that these are conditions of; if not given, the first of ours that they fit
-    trained      the most objects of a training image, N of the paper's rule; None leaves it out
-    extras       objects beside those asked for that are no fault, since training labels left so
-                 many out
-    keep         a folder for the detector's own error, which is not measured again then"""
+    asked: a JSON file, {"file.png": [[u, v], ...]} or {"file.png": ["red", ...]}.
+    conditioner: to which these conditions belong; if none is given, the first of ours that fits.
+    trained: the most objects of a training image, N of the paper's rule; None leaves it out.
+    extras: as many objects that were not asked for are allowed, since training left them unlabelled.
+    keep: a folder for the detector's own error, which is then not measured again."""
     folder = Path(folder)
     sets = read_asked(asked)
     conditioner = conditioner or fitting(list(sets.values()), str(asked))

@@ -1,8 +1,7 @@
 """The K up to which a model draws what is asked: the paper's rule and a stricter one of ours, with
 an interval.
 
-K_max = max {K : success at every tested 1 <= K' <= K}                                     (the
-paper, section E.2)
+    K_max = max {K : success at every tested 1 <= K' <= K}    (the paper, section E.2)
 
 Two shares of the images of each K decide: `right` (K objects where they were asked for, no others;
 others are allowed where training labels leave objects out) and `near` (at least K - 2 of those

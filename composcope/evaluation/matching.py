@@ -1,8 +1,9 @@
 """Compare what an image shows with what was asked of it: every object is at an asked place, or
 extra.
 
-asked = found + missing,   drawn = found + extra,   merged <= missing: asked places whose object
-went into a neighbour"""
+    asked = found + missing,   drawn = found + extra,   merged <= missing
+
+Merged are asked places whose object has merged with a neighbour's."""
 
 from collections import Counter
 from collections.abc import Sequence

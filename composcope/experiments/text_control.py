@@ -1,10 +1,12 @@
 """A small SDXL of our own: diffusers' classes with SDXL's structure, trained on captions of our
 scenes.
 
-    nice python -m composcope.experiments.text_control --steps 7000    writes composcope/models/text_control
+    nice python -m composcope.experiments.text_control --steps 7000
 
-    (1 + sigma^2 / sigma_data^2) | eps - unet(x / sqrt(sigma^2 + 1), t, text) |^2,    x = x0 + sigma eps,    t uniform
+    loss = (1 + sigma^2 / sigma_data^2) | eps - unet(x / sqrt(sigma^2 + 1), t, text) |^2
+    x = x0 + sigma eps,    t uniform
 
+It is written to composcope/models/text_control.
 Every analysis of SDXL runs on it, and what a word means is known: "left" is the left third of the
 picture. x0 is the 32x32 image with 2x2 pixels folded into channels, in place of an autoencoder. The
 weight is EDM's lambda: without it the noise levels at which words matter hardly count, since x0 is

@@ -258,14 +258,16 @@ def audit(
     seed: int = 0,
     radius: float = RADIUS,
 ) -> Audit:
-    """Measure `denoiser` at each of `sigmas` (nine falling levels), at `pixels` (the centre).
+    """Measure whether the score of `denoiser` is local, in pixels and in conditions.
 
     images: clean images in the denoiser's own x; with states="trajectory" only their number and
         shape are used.
-    condition_sets: one an image. Places are (u, v) in [0, 1]^2; other conditions are whatever the
-        conditioner takes.
+    condition_sets: one for each image. Places are (u, v) in [0, 1]^2; other conditions are whatever
+        the conditioner takes.
     conditioner: that of the denoiser itself, if it has one and none is given. If it can leave no
         condition out (classes without a null), pixels alone are measured, and the table says so.
+    sigmas: the noise levels; if none are given, nine falling ones.
+    pixels: the pixels to look at, (row, column); if none are given, the centre.
     states: "noised" images, or the model's own "trajectory" from noise."""
     check_denoiser(denoiser, "audit")
     check_images(images)

@@ -52,8 +52,8 @@ def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "Lo
 
 
 class LocalConditions(Wrapper):
-    """A denoiser whose every pixel sees only its neighbourhood's conditions; at sampling time, with
-    no training.
+    """A denoiser with local conditions: each pixel is given only the conditions near it. It works
+    at sampling time and needs no training.
 
     conditioner: any, if not the denoiser's own. Where cond is no sum of parts (`split`), what is
         called takes the cond of its own `conditioner`, which keeps each condition apart.

@@ -1,8 +1,10 @@
 """What was trained: a Denoiser with all that is needed to use it, rebuilt from its run folder;
 loading runs no code.
 
-model(x, sigma, cond) -> x0,    model.conditioner(condition sets) -> cond,    model.pixels: images
-<-> x"""
+    model(x, sigma, cond) -> x0
+    model.conditioner(condition_sets) -> cond
+    model.pixels: images <-> x
+"""
 
 import hashlib
 import math
@@ -176,10 +178,11 @@ def load(
     device: str = "cpu",
     conditioner: str | type[SumOfParts] | None = None,
 ) -> Model:
-    """A shipped model by name or a run by its folder; `snapshot` is early, middle or final.
+    """A trained model: one that ships, by its name, or a run of your own, by its folder.
 
+    snapshot: "early", "middle" or "final" weights.
     conditioner: of a run that was trained with one from outside: its class, or
-    "package.module:Class", which is imported. Nothing is ever imported because a file names it."""
+        "package.module:Class", which is imported. Nothing is imported because a file names it."""
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
     if not path.exists():

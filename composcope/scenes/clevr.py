@@ -1,8 +1,9 @@
 """Scenes in the official CLEVR format, with the camera, the lamps and the view as extra fields;
 reading needs none.
 
-camera = argmin over positions that look at the origin of sum_objects |project(3d_coords) -
-pixel_coords|^2"""
+    camera = argmin over positions of sum_objects |project(3d_coords) - pixel_coords|^2
+
+The positions are those from which a camera looks at the origin."""
 
 import math
 from collections.abc import Iterator

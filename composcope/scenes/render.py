@@ -81,7 +81,7 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
 def render(
     scenes: Sequence[Scene], size: int | tuple[int, int] = 128
 ) -> UInt8[np.ndarray, "n h w 3"]:
-    """Images; `size` is the side of a square or (width, height), which the view is squeezed to."""
+    """Images of scenes; `size` is a side or (width, height), to which the view is squeezed."""
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
     width, height = shape_of(size)

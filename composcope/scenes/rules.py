@@ -41,7 +41,7 @@ FITS, CROWDED, NO_GROUND = 0, 1, 2  # what became of a scene
 
 @dataclass(frozen=True)
 class Rules:
-    """What scenes may look like; but for the number of objects as in the official generator."""
+    """What scenes may look like; all but the number of objects is as in the official generator."""
 
     objects: tuple[int, int] = (1, 3)  # fewest and most, each number as likely
     shapes: tuple[str, ...] = SHAPES
@@ -81,8 +81,8 @@ Places = Sequence[tuple[float, float]]
 
 
 def sample(seed: int, index: int, rules: Rules, places: Places | None = None) -> Scene:
-    """Scene `index` of `seed`, whatever else is drawn; `places` puts one object's centre at each
-    (u, v).
+    """Scene `index` of `seed`, the same whatever else is drawn. With `places`, an object is put at
+    each (u, v).
 
     Given places are exempt from the margins and from `spread`. Sizes and shapes are drawn until all
     else is met; where that never happens, until no two objects overlap; where even that is

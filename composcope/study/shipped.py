@@ -22,14 +22,14 @@ REACHED = {"K_max": "value", "low": "low", "high": "high"}  # of a row
 def rows(folders: Folders = (SHIPPED, HERE), **coordinates: Any) -> list[dict[str, Any]]:
     """Measurements as flat dicts: pandas.DataFrame(rows()) is a table.
 
-    folders      in which rows are looked for; else those that ship and those in ./results
-    coordinates  that the rows must have, such as run="exp1", K=6; a list of values means any of
-    them"""
+    folders: where rows are looked for; if none are given, among those that ship and in ./results.
+    coordinates: what the rows must have, such as run="exp1", K=6; a list of values means any of
+        them."""
     return [row.flat() for row in where(gather(folders), **coordinates)]
 
 
 def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
-    """What ships: each model's name, what it was trained on, and K_max by the paper's rule."""
+    """The models that ship, a dict for each: name, what it was trained on, K_max by the paper's rule."""
     # These import torch, which reading rows does not need.
     from composcope.runs.config import Config
     from composcope.runs.model import conditioner_of

@@ -1,4 +1,4 @@
-"""`python -m docs.pages` writes the pages and figures that are made of what ships.
+"""`python -m docs.pages` writes the pages, figures and screenshots that are made of what ships.
 
 Figures stand on white, so that they read on light pages and dark ones.
 """
@@ -16,6 +16,7 @@ from composcope.report.material import material
 from composcope.runs.model import SHIPPED
 from docs.pages.cards import cards
 from docs.pages.results import FOLDER, page
+from docs.pages.screens import SCREENS, chromium, take
 
 DOCS = Path(__file__).parents[1]
 READ = (".json", ".jsonl", ".npz", ".png")  # the files that pages and figures are made of
@@ -61,6 +62,16 @@ def main() -> None:
     for path in old - new:
         path.unlink()
     print(f"{len(made)} pages and {len(figures)} figures -> {DOCS}; make docs builds the site")
+    screenshots()
+
+
+def screenshots() -> None:
+    names = " and ".join(SCREENS)
+    if chromium() is None:
+        print(f"no Chromium is installed: {names} stay as they were (apt-get install chromium)")
+        return
+    take(material(SHIPPED, []), DOCS, fingerprint(SHIPPED))
+    print(f"{names} -> {DOCS}")
 
 
 if __name__ == "__main__":

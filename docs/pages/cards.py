@@ -9,6 +9,7 @@ their weights, the text model's from the file that trains it.
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from composcope.evaluation.detect import About
@@ -18,7 +19,7 @@ from composcope.report.material import FINAL, of_side, one
 from composcope.report.tables import Cell, Html, Table, localities
 from composcope.report.words import paper_words, told, two, verdict
 from composcope.results import Row, gather, where
-from composcope.runs.config import Config, flat
+from composcope.runs.config import Config, Teacher, flat
 from composcope.runs.model import conditioner_of
 from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import most_unlabelled
@@ -26,7 +27,7 @@ from composcope.study.effects import Side
 from composcope.study.paper import PAPER_K_MAX, paper_key
 from composcope.study.table import BY_NAME, LABELS, trained_on
 from composcope.tensors import read_about, read_tensors
-from docs.pages.markdown import code, folded, joined, picture, plain, table
+from docs.pages.markdown import code, folded, joined, picture, plain, set_apart, table
 
 SHOWN_K = (1, 3, 6, 9, 12)
 HALF = 0.5
@@ -98,15 +99,17 @@ def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Seq
         "A card says what a model was trained on and for how long, what it can and cannot do, and "
         "shows its rows and a sheet of its pictures. Cards are made by `make pages` from what "
         "ships. K_max is the largest number of objects up to which a model draws what it is asked "
-        "([Method](../method.md#k_max)); brackets hold 95 % intervals.",
+        "([Method](../method.md#k_max)). *Filled of 9* is how many of nine places get their "
+        "object. Brackets hold 95 % intervals. Under *trained on* stand the objects in an image, "
+        "the [conditioner](../conditioners.md#built-in), and which objects were labelled.",
         shown,
         "\n".join(rest),
     ]
     if others:
         named = ", ".join(code(run) for run in others)
         parts.append(
-            f"Rows without weights ship of {named}: their weights are left "
-            "out to keep the package small. `composcope rows --where run=NAME` prints them."
+            f"Of {named} only rows ship. Their weights are left out to keep the package small. "
+            "`composcope rows --where run=NAME` prints the rows."
         )
     return joined(parts)
 
@@ -119,16 +122,15 @@ def card(folder: Path, config: Config, rows: Sequence[Row]) -> str:
     name = folder.name
     side = Side(name)
     asked = conditioner_of(config)
-    run = BY_NAME.get(name)
-    serves = f" In the study: {plain(run.shows)}." if run else ""
     parts = [
         f"# {name}",
-        f"Trained on {plain(trained_on(config))}.{serves}",
+        summary(name, config),
+        WORDS,
         "## What it was trained on",
         table(Table(("what", "which"), training(folder, config))),
         folded("Every setting", settings(config)),
         "## What it can do",
-        bullets(can(side, config, rows)),
+        bullets(can(side, config, asked, rows)),
         "## What it cannot do",
         bullets(cannot(side, config, asked, rows)),
         "## Use it",
@@ -141,23 +143,52 @@ def card(folder: Path, config: Config, rows: Sequence[Row]) -> str:
     return joined(parts)
 
 
+WORDS = (
+    "K is the number of conditions asked for. Square brackets hold 95 % intervals. "
+    "[Method](../method.md) explains the other words."
+)
+
+
+def summary(name: str, config: Config) -> str:
+    """What it is, in words, and which figures of the paper it serves."""
+    said = f"A model trained on {plain(trained_on(config))}."
+    if config.teacher:
+        said = f"A student of {taught_by(config.teacher)}."
+    run = BY_NAME.get(name)
+    return f"{said} It serves {plain(run.shows)} of the paper." if run else said
+
+
+def taught_by(teacher: Teacher) -> str:
+    return f"{teacher.run} with the intervention {code(teacher.intervention)}"
+
+
 def bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {plain(line)}" for line in lines)
+
+
+VIEWS = {
+    "full": "the whole frame of CLEVR, squeezed to a square",
+    "square": "the centre square of CLEVR's frame",
+}
+NETS = {"global": "sees the whole image", "local": "sees patches, cell by cell"}
 
 
 def training(folder: Path, config: Config) -> list[list[Cell]]:
     fewest, most = config.objects
     size = config.architecture.resolution
     source = config.data or "scenes drawn as they are needed, none twice"
-    views = {"full": "the whole frame, squeezed to a square", "square": "its centre square"}
-    nets = {"global": "sees the whole image", "local": "sees patches, cell by cell"}
+    seen = "images seen"
+    if config.teacher:
+        source = "none were seen: it learned from conditions and what its teacher made of noise"
+        seen = "noisy images learned from"
     weights = sum(part.numel() for part in read_tensors(folder / "model.safetensors").values())
     lines: list[list[Cell]] = [
-        ["images", f"{size} x {size} pixels, {views[config.view]}; {source}"],
+        ["images", f"{size} x {size} pixels, {VIEWS[config.view]}; {source}"],
         ["objects in an image", f"{fewest} to {most}" if most > fewest else f"{most}"],
-        ["conditions", f"{config.conditioner}, {LABELS[config.labels]}"],
-        ["network", f"{nets[config.net]}; {weights:,} weights"],
-        ["images seen", f"{config.recipe.images:,}, in batches of {config.recipe.batch}"],
+        ["conditioner", config.conditioner],
+        ["labels", LABELS[config.labels]],
+        ["network", f"{NETS[config.net]}; {weights:,} weights"],
+        [seen, f"{config.recipe.images:,}, in batches of {config.recipe.batch}"],
         ["time", hours(folder / "log.jsonl", config)],
         ["seed", str(config.recipe.seed)],
     ]
@@ -187,7 +218,7 @@ def settings(config: Config) -> str:
     return table(Table(("setting", "value"), lines))
 
 
-def can(side: Side, config: Config, rows: Sequence[Row]) -> list[str]:
+def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row]) -> list[str]:
     lines = []
     reached = one(rows, side, "length/k_max", rule="paper")
     strict = one(rows, side, "length/k_max", rule="strict")
@@ -198,15 +229,19 @@ def can(side: Side, config: Config, rows: Sequence[Row]) -> list[str]:
         theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
         lines.append(f"K_max is {told(reached)} by the paper's rule{theirs}.")
     if strict:
-        lines.append(f"K_max is {told(strict)} by the strict rule.")
+        lines.append(f"K_max is {told(strict)} by the strict rule, ours.")
     found = {row.K: row for row in of_side(rows, side, "length/found")}
     shown = [f"{told(found[K])} of {K}" for K in SHOWN_K if K in found]
+    unit = "places" if asked and asked.has_places else "conditions"
     if shown:
-        lines.append(f"On average it draws, as asked, {', '.join(shown)}.")
+        lines.append(f"On average it fills {', '.join(shown)} {unit}.")
     share = one(rows, side, "locality/conditional_locality")
     if share:
         chance = f" (chance: {two(share.chance)})" if share.chance else ""
-        lines.append(f"Its conditional locality is {told(share)}{chance}.")
+        lines.append(
+            f"Its conditional locality, the share of a condition's effect that lies near its place, "
+            f"is {told(share)}{chance}."
+        )
     return lines or ["Nothing of this is measured."]
 
 
@@ -215,10 +250,9 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
     exact = sorted(of_side(rows, side, "length/exact"), key=lambda row: row.K or 0)
     failed = [row for row in exact if row.K and float(row.value or 0) < HALF]
     if failed:
-        shown = [f"{two(100 * float(row.value or 0))} % at K = {row.K}" for row in failed]
         lines.append(
             "Fewer than half of its images show exactly what is asked, and nothing else, at some "
-            f"numbers of conditions: {', '.join(shown)}."
+            f"numbers of conditions: {', '.join(by_number(failed))}."
         )
     none = one(rows, side, "length/drawn", K=0)
     if none and none.value:
@@ -226,8 +260,8 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
     extras = most_unlabelled(config.labels, config.objects[1])
     if extras:
         lines.append(
-            f"It adds objects nobody asked for: up to {extras} of a training image had no label, "
-            "and as many extras are allowed."
+            f"It adds objects nobody asked for. Up to {extras} of a training image had no label; for "
+            "K_max, as many extras are allowed."
         )
     if asked is None:
         lines.append("Nothing can be asked of it.")
@@ -238,19 +272,31 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
     return lines
 
 
+def by_number(rows: Sequence[Row]) -> list[str]:
+    """ "21 % at K = 4", "0 % at K = 5 to 12": numbers with one share after another as one."""
+    # Numbers that follow each other are as far from their positions.
+    told_at = [(two(100 * float(row.value or 0)), row.K, row.K - i) for i, row in enumerate(rows)]
+    words = []
+    for (share, _), run in groupby(told_at, key=lambda told: (told[0], told[2])):
+        Ks = [K for _, K, _ in run]
+        words.append(f"{share} % at K = {Ks[0]}" + (f" to {Ks[-1]}" if len(Ks) > 1 else ""))
+    return words
+
+
 def usage(name: str, asked: SumOfParts | None) -> str:
     words = f' --asked "{asked.like}"' if asked else ""
     return (
         f"```sh\ncomposcope sample {name}{words} -n 4 --out sheet.png\n```\n\n"
-        f"In Python: `composcope.load({name!r})`."
+        f"In Python: `composcope.load({name!r})`. In a browser: `composcope explore {name}`."
     )
 
 
 BY_K = ("exact", "complete", "found", "missing", "extra", "merged")
 BY_K_NOTE = (
-    "By the number K of conditions asked for. Exact: share of images with all that was asked and no "
-    "more than training leaves unlabelled; complete: with all that was asked; the others are "
-    "objects an image: found in place, missing, extra, and merged into a neighbour."
+    "By the number K of conditions asked for. *Complete* is the share of images in which nothing "
+    "that was asked for is missing, *exact* that in which, in addition, nothing is extra. The "
+    "others are numbers of objects in an image: found as asked, missing, extra, and missing because "
+    "they merged with a neighbour."
 )
 
 
@@ -264,14 +310,14 @@ def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
         by_k.append([str(K), *(told(own[-1]) if own else "" for own in found)])
     parts = []
     if by_k:
-        parts.append(table(Table(("K", *BY_K), by_k, BY_K_NOTE)))
+        parts += [BY_K_NOTE, table(Table(("K", *BY_K), by_k))]
     looks = localities(rows, [side])
     if looks.lines:
         parts += ["Where its score looks:", table(looks)]
     every = [[*setting(row), told(row)] for row in where(rows, what="length/k_max")]
     if every:
         head = ("weights", "intervention", "radius", "places", "tolerance", "rule", "K_max [95 %]")
-        parts += ["K_max by every way of asking and judging:"]
+        parts += ["K_max, for every way of asking and judging:"]
         parts.append(table(Table(head, every)))
     parts.append(f"All {len(rows):,} rows: `composcope rows --where run={side.run}`.")
     return parts
@@ -291,7 +337,7 @@ def setting(row: Row) -> list[Cell]:
 def sheet(folder: Path, asked: SumOfParts | None) -> str:
     """The sheet that its evaluation kept, where one ships."""
     if not (folder / "sheet.png").exists():
-        return f"No sheet ships; `composcope evaluate {folder.name}` draws one."
+        return f"No sheet ships. `composcope evaluate {folder.name}` draws one."
     marks = "a ring where an object was found"
     if asked is not None and asked.has_places:
         marks = f"a red dot at each place asked for, {marks}"
@@ -319,23 +365,25 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
     parts.append(table(Table(("word", "share [95 %]", "chance"), lines, note)))
     parts += [
         "## What it cannot do",
-        "It knows the few words of its captions, and draws no photographs: it stands in for SDXL "
-        "where SDXL cannot be run.",
+        "It knows only the few words of its captions, and draws no photographs. It stands in for "
+        "SDXL, a large text-to-image model, where that cannot be run.",
+        "## Use it",
+        f'```sh\ncomposcope features --sdxl {name} --prompt "a red cube on the left"\n```',
         "## Its rows",
-        f"All {len(rows):,} rows: `composcope rows --where run={name}`; "
-        "the [results](../results.md#colours-and-words-is-it-local-elsewhere) show their figures.",
+        f"All {len(rows):,} rows: `composcope rows --where run={name}`. "
+        "The [results](../results.md#colours-and-words-is-it-local-elsewhere) show their figures.",
     ]
     return joined(parts)
 
 
 def quoted(module) -> str:
     """The words with which a file opens, formulas as they stand there."""
-    return ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
+    return set_apart(ast.get_docstring(ast.parse(inspect.getsource(module))) or "")
 
 
 DETECTOR_NOTE = (
-    "Per cent of perfect images, which show exactly what is asked, that the detector misreads: not "
-    "all in place, or an object too many."
+    "How many per cent of perfect images, which show exactly what is asked, the detector misreads: "
+    "it misses an object or its place, or finds one too many."
 )
 
 
@@ -343,10 +391,14 @@ def detector_card(paths: Sequence[Path]) -> str:
     parts = [
         "# detectors",
         "A detector is a small network that finds the objects of a picture: where they are, their "
-        "colour, shape and size (`composcope.detect`). There is one for each size of image; other "
-        "sizes are resized. They were trained on our own renders, spoiled as drawn images are "
-        "(`python -m composcope.experiments.detector`). They know the objects of CLEVR and no "
-        "others, and are least sure where objects touch.",
+        "colour, shape and size. There is one each for images of 32, 64 and 128 pixels a side; "
+        "others are resized. The detectors were trained on our own renders, blurred and noisy "
+        "as drawn images can be (`python -m composcope.experiments.detector`). They know the "
+        "objects of CLEVR and no others, and are least sure where objects touch.",
+        "In Python: `composcope.detect(images)`. Evaluations call it, and allow for the errors "
+        "below ([K_max](../method.md#k_max)). *paper* are the paper's twelve test places, *random* "
+        "conditions drawn at random. The view *full* is CLEVR's whole frame, squeezed to a square, "
+        "and *square* its centre.",
     ]
     for path in paths:
         weights = sum(part.numel() for part in read_tensors(path).values())

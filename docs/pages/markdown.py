@@ -69,6 +69,33 @@ def folded(title: str, body: str) -> str:
     )
 
 
+ARGUMENT = re.compile(r"^([a-z_]\w*): ", re.M)
+
+
+def set_apart(docstring: str) -> str:
+    """A docstring as Markdown: what is aligned by hand, formulas and commands stand as they were
+    typed; arguments become a list."""
+    return "\n\n".join(map(paragraph_of, docstring.split("\n\n")))
+
+
+def paragraph_of(text: str) -> str:
+    if text.startswith("    "):
+        return text  # it is set apart already
+    if typed(text):
+        return "\n".join(f"    {line}" for line in text.splitlines())
+    if ARGUMENT.match(text):
+        return ARGUMENT.sub(r"- `\1`: ", text)
+    return text
+
+
+def typed(text: str) -> bool:
+    """Whether lines and spaces of a paragraph mean something; prose has no three spaces in a row."""
+    line = "\n" not in text and not text.endswith((".", ":", "?"))
+    command = line and text.startswith(("composcope ", "python -m "))
+    formula = line and (" = " in text or " -> " in text)
+    return command or formula or re.search(r"\S {3,}\S", text) is not None
+
+
 def picture(path: str, words: str) -> str:
     return f"![{words}]({path})\n\n*{plain(words)}*"
 

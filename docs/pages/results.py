@@ -27,12 +27,12 @@ LONG = 12  # lines of a table that is folded away
 OPENING = """\
 # Results
 
-This page is made by `make pages` from the rows that ship with the package; nothing on it is typed
+This page is made by `make pages` from the rows that ship with the package. No number on it is typed
 by hand. A *row* is one measured number with everything that it depends on. Square brackets hold
 95 % intervals. The paper is Bradley, "Local Mechanisms of Compositional Generalization in
-Conditional Diffusion" (arXiv 2509.16447), of which v1 and v3 are versions; runs are numbered as in
-v3. What the words mean is in [Method](method.md); what each model is, on its [card](cards/README.md).
-Every row: `composcope rows --csv`."""
+Conditional Diffusion" (arXiv 2509.16447). Its versions are written v1 and v3, and runs are numbered
+as in v3. [Method](method.md) explains the words. The [cards](cards/README.md) say what each model
+is. `composcope rows --csv` prints every row."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | N
     figure = Figure(figsize=(width / INCH, height / INCH), dpi=INCH)
     for row, (whose, some) in enumerate(zip(sides, samples, strict=True)):
         bottom = height - TOP - side - row * (side + BELOW)
-        words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n")
+        words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n").replace(" + ", " +\n")
         middle = (bottom + side / 2) / height
         figure.text((LEFT - 8) / width, middle, words, ha="right", va="center", fontsize=9)
         for column, K in enumerate(SHOWN_K):
