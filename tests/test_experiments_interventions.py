@@ -171,13 +171,15 @@ def test_penalty(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(penalty, "WEIGHTS", (0.0, 0.3))
     monkeypatch.setattr(penalty, "RADII", (0.1875, 0.28))
     monkeypatch.setattr(penalty, "LONGER", ("exp3",))
-    args = dict(preset="smoke", small_images=32, images=64, num=2, samples=2, levels=2)
+    args = dict(preset="smoke", small_images=32, images=64, num=1, samples=2, levels=2)
     args |= {"work": tmp_path / "runs", "out": tmp_path / "penalty.jsonl", "from_nothing": True}
     assert penalty.main(**args, dry_run=True) == [] and not (tmp_path / "runs").exists()
     assert capsys.readouterr().out.count("min of training") == 5
     rows = penalty.main(**args)
     assert [r.K for r in where(rows, what="penalty/found")] == [1, 6] * 3
-    at = [(r.penalty, r.radius) for r in where(rows, what="penalty/conditional_locality")]
+    local = where(rows, what="penalty/conditional_locality")
+    assert [r.K for r in local] == [1, 4] * 3
+    at = [(r.penalty, r.radius) for r in local[::2]]
     assert at == [(0.0, 0.1875), (0.3, 0.1875), (0.1, 0.28)]
     trained = [Config.load(path).recipe for path in (tmp_path / "runs").glob("?.*/config.json")]
     assert {(one.penalty, one.penalty_radius) for one in trained} == {*at[1:]}
