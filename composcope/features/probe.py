@@ -16,17 +16,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from composcope.errors import InputError
-from composcope.results.estimate import ENDS, RESAMPLES, Estimate, estimate, weights
+from composcope.results.estimate import RESAMPLES, Estimate, estimate, weights
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """Cosines at one layer and noise level. Without categories every concept is its own, and
-    `within` is None."""
+    """Cosines at one layer and noise level; without categories every concept is its own."""
 
     matrix: Float[np.ndarray, "n n"]
-    low: Float[np.ndarray, "n n"]
-    high: Float[np.ndarray, "n n"]
     between: Estimate
     within: Estimate | None = None
     ratio: Estimate | None = None  # of version 3, figure 5; it blows up where between -> 0
@@ -44,8 +41,7 @@ def gram(
 def cosines(
     K: Float[Tensor, "n n groups groups"], w: Float[Tensor, "resamples groups"]
 ) -> Float[Tensor, "resamples n n"]:
-    """Equation 3 for each weighting of the groups; a concept that does not differ from the
-    background has cosine 0."""
+    """Equation 3 for each weighting of the groups; where a concept is the background, 0."""
     inner = torch.einsum("ra,ijab,rb->rij", w, K, w)
     norm = inner.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
     return (inner / (norm[:, :, None] * norm[:, None, :]).clamp(min=1e-300)).clamp(-1, 1)
@@ -72,7 +68,6 @@ def summary(
 
     categories: of the first concepts; those beyond (composites) are in the matrix and not in the
     means."""
-    low, high = np.quantile(cosine[1:].numpy(), ENDS, axis=0)
     matrix = cosine[0].numpy()
     names = list(categories) if categories is not None else list(map(str, range(len(matrix))))
     same = torch.tensor([[a == b for b in names] for a in names])
@@ -80,8 +75,7 @@ def summary(
     chosen = cosine[:, : len(names), : len(names)].numpy()
     between = chosen[:, pairs & ~same].mean(1)
     if not (pairs & same).any():
-        return Similarity(matrix, low, high, estimate(between, n))
+        return Similarity(matrix, estimate(between, n))
     within = chosen[:, pairs & same].mean(1)
-    ratio = estimate(within / between, n)
-    gap = estimate(within - between, n)
-    return Similarity(matrix, low, high, estimate(between, n), estimate(within, n), ratio, gap)
+    found = (between, within, within / between, within - between)
+    return Similarity(matrix, *(estimate(one, n) for one in found))

@@ -1,7 +1,5 @@
-"""The locality of a text-to-image model in its latents: what a place looks at, and which words act
-on it (section G).
-
-    found = prompt_locality(model, "a horse in the middle, a dog on the left")
+"""The locality of a text-to-image model in its latents: what a place looks at, which words act on it
+(section G).
 
 It is the audit of the locality room with the words of the prompt as conditions, along the guided
 way from noise to image."""
@@ -18,60 +16,53 @@ from torch import Tensor
 from composcope.diffusion.guidance import Guided
 from composcope.diffusion.sample import walk
 from composcope.errors import InputError
+from composcope.features.prompts import Prompts, TextSettings
+from composcope.features.sdxl import SDXL
 from composcope.features.words import Words, dominant, thirds
-from composcope.locality.audit import Audit, Level
+from composcope.locality.audit import Audit, Level, Question
 from composcope.locality.measure import all_levels, pixel_of
 from composcope.results import Row, resampled, row
 from composcope.results import mean as sample_mean
 from composcope.results.estimate import estimate
 
-PLACES = ((0.2, 0.6), (0.8, 0.6), (0.5, 0.6), (0.5, 0.15))  # (u, v)
 TIMES = 10  # at which the influence of words is measured; gradients at the first, middle and last
 
 
 def prompt_locality(
-    model: Any,
-    prompt: str,
-    places: Sequence[tuple[float, float]] = PLACES,
-    seeds: int = 1,
-    steps: int = 50,
-    guidance: float = 5.0,
-    seed: int = 0,
-    keep: Path | None = None,
-    run: str | None = None,
+    model: SDXL, asked: Prompts, how: TextSettings, seed: int, keep: Path, run: str
 ) -> Audit:
-    """Gradients (equation 9) at `places` and influences (equation 10) of every word of one prompt,
-    over `seeds` images.
+    """Gradients (equation 9) at places and influences (equation 10) of every word of one prompt.
 
-    model: a text-to-image Denoiser with `encode`, `start` and `levels`, such as features.sdxl.SDXL.
+    That is the one of `how`, in one image, or the one for locality, over `how.seeds` images.
     keep: a folder for the maps of each seed and noise level; those that are there are not measured
     again."""
+    prompt, seeds, steps = how.prompt or asked.locality, how.seeds, how.locality_steps
+    if how.prompt is not None:
+        seeds = 1
     words = Words(prompt, model.encode)
     if not words.all:
         raise InputError(f"the prompt {prompt!r} has no words that can be left out")
-    if seeds < 1 or steps < 3:
-        raise InputError("a prompt needs at least 1 seed and 3 steps")
     sigmas = model.levels(steps)
     times = looked_at(steps)
     chosen = [times.index(step) for step in (0, steps // 2, steps - 1)]
-    pixels = tuple(pixel_of(place, model.shape[1:]) for place in places)
+    pixels = tuple(pixel_of(place, model.shape[1:]) for place in asked.places)
     about: dict[str, Any] = {"run": run, "states": "trajectory", "seed": seed}
-    about["setting"] = f'"{prompt}", guidance {guidance:g}, {steps} steps'
+    about["setting"] = f'"{prompt}", guidance {how.guidance:g}, {steps} steps'
     found = []
     for one in range(seed, seed + seeds):
         origin = {**about, "image": one, "pixels": [list(pixel) for pixel in pixels]}
-        folder = None if keep is None else keep / f"seed-{one:03d}"
 
         def noisy(one: int = one) -> Float[Tensor, "levels 1 channel height width"]:
             start = model.start([one], steps) / sigmas[0].to(model.device)
             cond = words([words.all])
-            way = walk(Guided(model, guidance), start, cond, sigmas.to(start), solver="euler")
+            way = walk(Guided(model, how.guidance), start, cond, sigmas.to(start), solver="euler")
             return torch.stack([step.x for step in way if step.index in times])
 
-        asking = pixels, words, [words.all], 0, 2**28
+        question = Question(words, [words.all], pixels)
         what = f"image {one - seed + 1} of {seeds}"
         at = [float(sigmas[step]) for step in times]
-        found.append(all_levels(model, at, noisy, *asking, folder, origin, chosen, what))
+        folder = keep / f"seed-{one:03d}"
+        found.append(all_levels(model, at, noisy, question, folder, origin, chosen, what))
     levels = tuple(joined(several) for several in zip(*found, strict=True))
     return Audit(levels, pixels, [words.all] * seeds, about=about)
 
@@ -90,8 +81,8 @@ def joined(levels: Sequence[Level]) -> Level:
 
 
 def word_rows(found: Audit, prompt: str) -> list[Row]:
-    """Which words are strongest at each place, how alike two places are in their words, and whether
-    words act in the third of the width that their clause names."""
+    """Which words are strongest at places, how alike two of these are, and whether words act in the
+    third of the width that their clause names."""
     return [*dominant_rows(found), *two_places_row(found), *third_rows(found, prompt)]
 
 
@@ -122,8 +113,7 @@ def two_places_row(found: Audit) -> list[Row]:
 
 
 def third_rows(found: Audit, prompt: str) -> list[Row]:
-    """Of words whose clause names a third of the width, the share of their squared influence in it;
-    chance is 1/3."""
+    """Of words whose clause names a third, the share of their squared influence in it."""
     asked = list(found.condition_sets[0])
     named = dict(zip(asked, found.conditions, strict=True))
     rows = []
@@ -136,8 +126,7 @@ def third_rows(found: Audit, prompt: str) -> list[Row]:
 
 
 def in_third(influence: Float[np.ndarray, "*rest h w"], third: int) -> Float[np.ndarray, "*rest"]:
-    """The share of squared influence in the left, middle or right third; a column on an edge counts
-    with its part."""
+    """The share of squared influence in a third; a column on its edge counts with its part."""
     width = influence.shape[-1]
     column = np.arange(width)
     part = np.minimum(column + 1, (third + 1) * width / 3) - np.maximum(column, third * width / 3)

@@ -1,5 +1,4 @@
-"""What is asked of a denoiser that somebody else made, and what can be wrong with it, each in one
-sentence."""
+"""What can be wrong with what somebody else made, each in one sentence."""
 
 import inspect
 from collections.abc import Sequence

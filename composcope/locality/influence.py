@@ -43,8 +43,7 @@ def influences(
     condition_sets: Sequence[ConditionSet],
     seed: int = 0,
 ) -> list[Tensor]:
-    """Equation 10 for each image with a condition set of its own: [condition, height, width] an
-    image, in one batch."""
+    """Equation 10 for each image with a condition set of its own: [condition, height, width]."""
     every = without_each_denoised(denoiser, x, sigma, conditioner, condition_sets, seed)
     return [effects(x0) for x0 in every]
 
@@ -94,14 +93,10 @@ def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
 def trajectory(
     denoiser: Denoiser, start: X, sigmas: Float[Tensor, " levels"], cond: Cond, substeps: int = 4
 ) -> Float[Tensor, "levels batch channel height width"]:
-    """The model's own states at each of `sigmas` (falling, none 0), from unit noise, with Heun
-    steps between them."""
-    ladder = [between(high, low, substeps) for high, low in pairwise(sigmas.tolist())]
+    """The model's own states at each of `sigmas` (falling, none 0), from unit noise, by Heun steps
+    evenly in the logarithm between them."""
+    logs = pairwise([math.log10(sigma) for sigma in sigmas.tolist()])
+    ladder = [torch.logspace(*ends, substeps + 1, dtype=torch.float64)[:-1] for ends in logs]
     rungs = torch.cat([*ladder, sigmas[-1:].double().cpu()]).to(start)
     way = walk(denoiser, start, cond, rungs)
     return torch.stack([step.x for step in way if step.index % substeps == 0])
-
-
-def between(high: float, low: float, steps: int) -> Float[Tensor, " steps"]:
-    """Noise levels from `high` down to above `low`, evenly in the logarithm."""
-    return torch.logspace(math.log10(high), math.log10(low), steps + 1, dtype=torch.float64)[:-1]

@@ -1,5 +1,4 @@
-"""From maps to numbers: how far a pixel looks, how near a condition acts, and whether conditions
-act apart.
+"""From maps to numbers: how far a pixel looks, how near a condition acts, if conditions act apart.
 
     conditional locality = sum_k sum_{i near k} I_k(i)^2 / sum_k sum_i I_k(i)^2       in [0, 1]
 
@@ -36,17 +35,14 @@ Maps = Float[np.ndarray, "sample condition *level height width"]
 def centred_square(
     maps: Float[np.ndarray, "n height width"], pixel: tuple[int, int], fraction: float = 0.9
 ) -> Int[np.ndarray, " n"]:
-    """Side in pixels of the smallest square centred on `pixel` with `fraction` of the sum of G^2
-    (section F).
-
-    The square may stick out of the image, where there is no energy."""
+    """Side of the smallest square around `pixel` with `fraction` of the sum of G^2 (section F), in
+    pixels; it may stick out of the image, where there is no energy."""
     _, height, width = maps.shape
     row, column = np.abs(np.arange(height) - pixel[0]), np.abs(np.arange(width) - pixel[1])
     rings = np.maximum.outer(row, column)
     inside = rings.ravel()[:, None] <= np.arange(rings.max() + 1)
     within = (maps.astype(float) ** 2).reshape(len(maps), -1) @ inside
-    # The last column is the whole; a hair's breadth of tolerance keeps fraction = 1 from hanging on
-    # round-off.
+    # The last column is the whole; a hair's breadth keeps fraction = 1 from hanging on round-off.
     enough = within >= fraction * within[:, -1:] * (1 - 1e-12)
     return 2 * enough.argmax(1) + 1
 
@@ -91,8 +87,7 @@ def own_share(
     influences: Float[np.ndarray, "sample condition height width"],
     places: Float[np.ndarray, "sample condition 2"],
 ) -> Float[np.ndarray, "sample condition"]:
-    """At the pixel of each condition: the part of all squared influence that is its own. Chance is
-    1 / K."""
+    """At the pixel of each condition: its part of all squared influence. Chance is 1 / K."""
     samples, conditions, height, width = influences.shape
     here = np.nan_to_num(places)
     row = np.minimum(here[..., 1] * height, height - 1).astype(int)

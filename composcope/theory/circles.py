@@ -66,19 +66,16 @@ class Circles:
         return (far.sqrt() < cond[:, 0, None, None] / 2)[:, None] * cond[:, 1:, None, None]
 
     def examples(self, start: int, count: int) -> Examples:
-        """Training images start, start + 1, ..: combinations in turn, centres from each image's own
-        generator."""
+        """Images start, start + 1, ..: combinations in turn, centres from each one's own generator."""
         numbers = range(start, start + count)
         shifts = [torch.rand(2, generator=generator(self.seed, i)) - 0.5 for i in numbers]
         cond = self.cond(torch.tensor([TRAINED[i % len(TRAINED)] for i in numbers]))
         return Examples(self.draw(cond, 0.5 + 0.2 * torch.stack(shifts)), cond)
 
     def signal(self, concept: str) -> float:
-        """Its contrast: the mean squared difference of two images that differ in this concept
-        alone.
+        """Its contrast: the mean squared difference of two trained images that differ in it alone.
 
-        Of the trained combinations: red big against blue big, and against red small. It is what a_k
-        is to SIM."""
+        Red big against blue big, and against red small. It is what a_k is to SIM."""
         other = {"colour": (1, 0), "size": (0, 1)}[concept]
         one, two = self.draw(self.cond(torch.tensor([(0, 0), other])), torch.full((2, 2), 0.5))
         return (one - two).square().mean().item()
@@ -109,8 +106,7 @@ def circles(
     keep: Path | None = None,
     draws: int = DRAWS,
 ) -> list[Row]:
-    """Train on circles; the accuracy of each concept in each combination, sixteen times along the
-    training.
+    """Train on circles; the accuracy of each concept in each combination, at sixteen moments.
 
     `keep`: the folder of the run, which goes on where it was stopped; without one it is made anew.
     """
@@ -133,11 +129,9 @@ def circles(
 
         add_rows(out, accuracies(data, denoiser, step, draws))
 
-    def forget(name: str, weights: Weights) -> None:
-        """No snapshot is kept."""
-
     with locked(keep):
-        train(model, Loss(model), data.examples, recipe, keep, renormalize, forget, draw)
+        no_snapshots = lambda name, weights: None  # noqa: E731
+        train(model, Loss(model), data.examples, recipe, keep, renormalize, no_snapshots, draw)
     return read_rows(out)
 
 
@@ -155,33 +149,20 @@ def accuracies(data: Circles, denoiser: Denoiser, step: int, draws: int) -> list
 # What the papers claim of such trainings, from the rows of several.
 
 
-@dataclass(frozen=True)
-class Curve:
+def curve(rows: Sequence[Row], contrast: float, seed: int, concept: str, asked: str) -> list[Row]:
     """The accuracy of one concept along one training, a row a moment."""
-
-    rows: Sequence[Row]
-
-    @property
-    def mean(self) -> float:
-        """Over the training: the earlier a concept is learned, the larger."""
-        return float(np.mean([float(row.value or 0) for row in self.rows]))
-
-    @property
-    def falls(self) -> bool:
-        """Whether it ever falls so far below an earlier value that their intervals are apart."""
-        highest = -1.0
-        for one in self.rows:
-            if one.high is not None and one.high < highest:
-                return True
-            highest = max(highest, one.low or 0.0)
-        return False
+    found = where(rows, contrast=contrast, seed=seed, concept=concept, condition=asked)
+    return sorted(found, key=lambda row: row.step or 0)
 
 
-def curve(
-    rows: Sequence[Row], contrast: float, seed: int | None, concept: str, condition: str
-) -> Curve:
-    found = where(rows, contrast=contrast, seed=seed, concept=concept, condition=condition)
-    return Curve(sorted(found, key=lambda row: row.step or 0))
+def falls(curve: Sequence[Row]) -> bool:
+    """Whether it ever falls so far below an earlier value that their intervals are apart."""
+    highest = -1.0
+    for one in curve:
+        if one.high is not None and one.high < highest:
+            return True
+        highest = max(highest, one.low or 0.0)
+    return False
 
 
 def circle_claims(rows: Sequence[Row]) -> list[Row]:
@@ -193,30 +174,29 @@ def circle_claims(rows: Sequence[Row]) -> list[Row]:
     accuracy = where(rows, what="circles/accuracy")
     contrasts = sorted({row.contrast for row in accuracy if row.contrast is not None})
     seeds = sorted({row.seed for row in accuracy if row.seed is not None})
+    if not contrasts or not seeds:
+        return []
 
     def progress(contrast: float, seed: int, concept: str) -> float:
+        """Mean accuracy over the training: the earlier a concept is learned, the larger."""
         curves = [curve(accuracy, contrast, seed, concept, CALLED[asked]) for asked in TRAINED]
-        return float(np.mean([one.mean for one in curves]))
+        return float(np.mean([np.mean([row.estimate.value for row in one]) for one in curves]))
 
     first = []
-    for contrast in contrasts:
-        data = Circles(contrast)
-        more, less = sorted(CONCEPTS, key=data.signal, reverse=True)
-        first += [progress(contrast, seed, more) > progress(contrast, seed, less) for seed in seeds]
+    for contrast, seed in product(contrasts, seeds):
+        more, less = sorted(CONCEPTS, key=Circles(contrast).signal, reverse=True)
+        first.append(progress(contrast, seed, more) > progress(contrast, seed, less))
     earlier = [
         progress(high, seed, "colour") > progress(low, seed, "colour")
-        for low, high in pairwise(contrasts)
-        for seed in seeds
+        for (low, high), seed in product(pairwise(contrasts), seeds)
     ]
     cases = product(contrasts, seeds, CONCEPTS)
-    falls = [curve(accuracy, *case, CALLED[HELD_OUT]).falls for case in cases]
-    claims = []
-    if first:
-        says = "the concept with more contrast is learned first (share of trainings)"
-        claims.append(Claim("circles/order", says, 1.0, mean(np.array(first))))
-        says = "accuracy on the unseen combination is not monotone (share of curves)"
-        fallen = mean(np.array(falls))
-        claims.append(Claim("circles/not_monotone", says, 1 / len(falls), fallen, rule=">="))
+    fallen = [falls(curve(accuracy, *case, CALLED[HELD_OUT])) for case in cases]
+    says = "the concept with more contrast is learned first (share of trainings)"
+    claims = [Claim("circles/order", says, 1.0, mean(np.array(first)))]
+    says = "accuracy on the unseen combination is not monotone (share of curves)"
+    share = mean(np.array(fallen))
+    claims.append(Claim("circles/not_monotone", says, 1 / len(fallen), share, rule=">="))
     if earlier:
         says = "more contrast between colours brings colour forward (share of pairs of trainings)"
         claims.append(Claim("circles/contrast", says, 1.0, mean(np.array(earlier))))

@@ -81,8 +81,7 @@ def all_subsets(count: int) -> list[Asked]:
 
 
 def subsets(p: Conditional, J: Asked) -> Iterator[tuple[Pixels, Asked]]:
-    """(N_i, L_i(J)) of Lemma 1, once for each block of pixels that share them; the background M_b
-    comes last."""
+    """(N_i, L_i(J)) of Lemma 1, once for each block that shares them; the background M_b is last."""
     for j, block in enumerate(p.blocks):
         yield block, frozenset({j}) & J
     yield outside(p.n, p.blocks), NOTHING
@@ -103,8 +102,7 @@ def local_score(p: Conditional, x: Vectors, sigma: Noise, J: Asked) -> Vectors:
 
 
 def induced(p: Conditional, J: Asked) -> Mixture:
-    """The distribution whose score the LCS is: the product of the marginals it reads, C*_J[p] of
-    section C."""
+    """Whose score the LCS is: the product of the marginals it reads, C*_J[p] of section C."""
     return independent(read(p, J))
 
 
@@ -118,16 +116,14 @@ def line_integral(p: Conditional, x: Vectors, sigma: float, J: Asked) -> Float[T
 def projective_score(
     parts: Sequence[Mixture], background: Mixture, x: Vectors, sigma: Noise
 ) -> Vectors:
-    """The explicit composition of several scores, sum_i s_i - (k - 1) s_b (Bradley et al. 2025,
-    Definition 5.1)."""
+    """Explicit composition, sum_i s_i - (k - 1) s_b (Bradley et al. 2025, Definition 5.1)."""
     away = torch.stack([part.score(x, sigma) for part in parts]).sum(0)
     return away - (len(parts) - 1) * background.score(x, sigma)
 
 
 @dataclass(frozen=True)
 class ScoreDenoiser:
-    """A score over vectors, score(x, sigma, J), as a Denoiser; the nonzero entries of a row of cond
-    are its J."""
+    """score(x, sigma, J) over vectors as a Denoiser; the nonzero entries of a row of cond are its J."""
 
     score: Callable[[Tensor, Tensor, Asked], Tensor]
 
@@ -153,8 +149,7 @@ def local(p: Conditional) -> ScoreDenoiser:
 
 
 def learn_from_pairs(p: Conditional) -> Composition:
-    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block
-    after pairs."""
+    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block."""
     size = len(p.blocks)
     if size < 3:
         raise InputError(f"pairs out of {size} blocks leave none that is not asked; take 3 or more")

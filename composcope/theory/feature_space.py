@@ -51,8 +51,7 @@ class FeatureComposition:
 
 
 def pixel_score(p: FeatureComposition, x: Vectors, sigma: float, J: Asked) -> Vectors:
-    """The F-LCS at z = A x brought back to pixels, A^T s_A (chain rule): the score of p^t if A
-    commutes with noise."""
+    """The F-LCS brought back to pixels, A^T s_A(A x): the score of p^t if A commutes with noise."""
     return local_score(p.features, x @ p.A.T, sigma, J) @ p.A
 
 
@@ -92,8 +91,7 @@ def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n 
 
 
 def flow(p: Mixture, x: Vectors, t: float, lower: float) -> Vectors:
-    """Where the probability flow of p = N(mu, S) takes x of N_t[p]: mu + (S + lower^2)^{1/2} (S +
-    t^2)^{-1/2} (x - mu)."""
+    """Of p = N(mu, S), from x of N_t[p]: mu + (S + lower^2)^{1/2} (S + t^2)^{-1/2} (x - mu)."""
     mu, S = one_gaussian(p)
     eye = torch.eye(len(S), dtype=S.dtype)
     return mu + (x - mu) @ (power(S + lower**2 * eye, 0.5) @ power(S + t**2 * eye, -0.5)).T
@@ -102,8 +100,7 @@ def flow(p: Mixture, x: Vectors, t: float, lower: float) -> Vectors:
 def sample_through_features(
     p: FeatureComposition, x: Vectors, sigmas: Levels, J: Asked, fixed: bool = False
 ) -> Vectors:
-    """From x of N_t[p(. | c_J)], t = sigmas[0], down through the sigmas, each step taken in z with
-    the F-LCS.
+    """From x of N_t[p(. | c_J)], t = sigmas[0], down the sigmas, each step in z with the F-LCS.
 
     `fixed` takes A itself at every noise level, which section D says is wrong unless A is
     orthogonal."""
@@ -119,8 +116,7 @@ def sample_through_features(
 
 
 def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
-    """Equation 3 as measured: cosines between mu_i - mu_b; a CPC has zeros off the diagonal, and so
-    may others."""
+    """Equation 3: cosines between mu_i - mu_b; a CPC has zeros off the diagonal, and so may others."""
     mu_b = p.given(NOTHING).mean
     ways = torch.stack([p.given(frozenset({j})).mean - mu_b for j in range(len(p.blocks))])
     unit = torch.nn.functional.normalize(ways, dim=1)
@@ -129,8 +125,7 @@ def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
 
 @dataclass(frozen=True)
 class Correlated:
-    """Conditions that move one pixel each, while all pixels stay correlated: equation 3 holds, and
-    it is no CPC."""
+    """Conditions move one pixel each, all pixels stay correlated: equation 3 holds, and it is no CPC."""
 
     rho: float
     n: int = 3

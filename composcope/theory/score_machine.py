@@ -1,5 +1,4 @@
-"""Denoisers that were never trained: softmax averages over a set of training images, patch by
-patch.
+"""Denoisers that were never trained: softmax averages over training images, patch by patch.
 
     x0(cell) = sum_n w_n y_n(cell),    w_n ~ exp(-|x_patch - y_n,patch|^2 / 2 sigma^2)
                                        over the training images n that agree
@@ -93,8 +92,7 @@ def score_machine(
     grid: int,
     radius: int | None,
 ) -> ScoreMachine:
-    """The machine of a training set; `cond` counts objects in grid x grid cells, row by row; radius
-    None: ideal."""
+    """`cond` counts objects in grid x grid cells, row by row; radius None: the ideal machine."""
     height, width = images.shape[-2:]
     if height != width or width % grid:
         cells = f"{grid} x {grid} square cells"
@@ -108,8 +106,7 @@ def score_machine(
 
 
 class MachineDrawer:
-    """The machine of some training images in [-1, 1] as a Drawer: it is asked, judged and shown as
-    a model is."""
+    """The machine of images in [-1, 1] as a Drawer: it is asked, judged and shown as a model is."""
 
     def __init__(
         self,

@@ -1,5 +1,4 @@
-"""Structured Identity Mapping (Yang et al. 2025): learning the identity on clusters that each show
-one concept.
+"""Structured Identity Mapping (Yang et al. 2025): the identity, learned on clusters of one concept.
 
     x ~ N(mu_p e_p, diag(sigma^2)), p = 1..s        loss 1/2 E |f(x) - x|^2
     asked at  xhat = sum_p mu_p e_p
@@ -20,8 +19,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Concepts:
-    """s = len(mu) clusters in d dimensions; sigma are standard deviations along the first s axes, 0
-    elsewhere."""
+    """s = len(mu) clusters in d dimensions, of deviations sigma along the first s axes, 0 elsewhere."""
 
     mu: tuple[float, ...]
     sigma: tuple[float, ...]
@@ -98,8 +96,7 @@ def velocity(W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]) -> Float[Te
 def recursion(
     W0: Float[Tensor, "seeds d d"], a: Float[Tensor, " d"], eta: float, steps: int, every: int = 1
 ) -> Tensor:
-    """W <- W + eta V(W), the discrete step of the published scripts, [records seeds d d]; W need
-    not stay U U^T."""
+    """W <- W + eta V(W), the step of the published scripts, [records seeds d d]; W may leave U U^T."""
     W, seen = W0, [W0]
     for step in range(1, steps + 1):
         W = W + eta * velocity(W, a)
@@ -184,16 +181,14 @@ def ood_loss(
 
 
 def rise(loss: Float[Tensor, "records seeds"]) -> Float[Tensor, " seeds"]:
-    """How far the loss climbs above its lowest value so far, as a share of its first value: 0 if it
-    never climbs."""
+    """How far the loss climbs above its lowest value so far, as a share of its first value."""
     return (loss - loss.cummin(0).values).amax(0) / loss[0]
 
 
 def learned_at(
     outputs: Float[Tensor, "records seeds d"], concepts: Concepts
 ) -> Float[Tensor, "seeds s"]:
-    """The first record at which f(xhat)_k comes within a fifth of mu_k and stays; the number of
-    records if never."""
+    """The record from which on f(xhat)_k is within a fifth of mu_k; their number if there is none."""
     s = len(concepts.mu)
     # Also where a run has diverged.
     far = ~((outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2)
