@@ -78,7 +78,7 @@ class Drawer(Protocol):
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
         """x as pictures."""
         ...
 
@@ -136,7 +136,7 @@ class Wrapper:
     def about(self) -> Mapping[str, Any]:
         return {**getattr(self.denoiser, "about", {}), **self.changes}
 
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
         return self.denoiser.decode(x)  # type: ignore[attr-defined]
 
 
