@@ -5,8 +5,7 @@ noise, unlike on CLEVR.
     python -m composcope.experiments.centred_subject --data cifar10.npz  any images: .npz or folder
 
 The U-Net of the preset is trained on them with nothing asked, and its pixel gradients are measured
-on noised images.
-"""
+on noised images."""
 
 from pathlib import Path
 
@@ -35,10 +34,8 @@ def centred(count: int, side: int) -> UInt8[np.ndarray, "n side side 3"]:
     fills half."""
     pictures = render([sample(0, i, RULES) for i in range(count)], (320, 240))
     middle = pictures[:, 68:132, 125:189]
-    resized = (
-        Image.fromarray(picture).resize((side, side), Image.Resampling.BOX) for picture in middle
-    )
-    return np.stack([np.asarray(picture) for picture in resized])
+    small = [Image.fromarray(one).resize((side, side), Image.Resampling.BOX) for one in middle]
+    return np.stack([np.asarray(picture) for picture in small])
 
 
 def main(

@@ -5,8 +5,7 @@ contrast brings a concept forward; on the unseen combination accuracy need not r
 
 Circles of two colours and two sizes, the blue small one never trained on, at three contrasts of the
 colours and from three seeds: nine trainings of 250 steps, about 5 minutes of one core each, one
-after the other. The same command goes on where it was stopped.
-"""
+after the other. The same command goes on where it was stopped."""
 
 from pathlib import Path
 

@@ -1,8 +1,7 @@
 """Claim (Figures 1, 8; Table 1): trained on 1-3 objects, a grid of all locations composes beyond,
 other labels do not.
 
-python -m composcope.experiments.length_generalization --preset laptop
-"""
+python -m composcope.experiments.length_generalization --preset laptop"""
 
 from collections.abc import Sequence
 from pathlib import Path

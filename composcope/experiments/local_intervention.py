@@ -4,8 +4,7 @@ even from one object.
     python -m composcope.experiments.local_intervention --preset laptop
 
 Beside it what the paper does not have: the failing model with local conditions, or composed, at
-sampling time.
-"""
+sampling time."""
 
 from pathlib import Path
 

@@ -5,8 +5,7 @@ the image do not (section E.3).
     python -m composcope.experiments.score_machines
 
 Denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images
-are kept as they are drawn: the same command goes on where it was stopped.
-"""
+are kept as they are drawn: the same command goes on where it was stopped."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
