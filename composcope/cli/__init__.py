@@ -35,8 +35,6 @@ COMMANDS = {
 }
 COMPLETION = "--tyro-print-completion"
 FLAT = (tyro.conf.OmitArgPrefixes,)  # options of a dataclass in Args have no prefix
-
-
 USAGE = """composcope scenes --objects 1-3 --num 12 --size 128 --out scenes
 
 commands:
