@@ -21,6 +21,7 @@ Sigmas = Float[Tensor, " batch"]
 Cond = Float[Tensor, "batch features"] | None
 Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour name, a word
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
+Conds = Float[Tensor, "sets features"]  # a row of cond for each of several condition sets
 
 
 STEEP = 4.0  # logits of the gate are this many times an output of unit magnitude
@@ -44,13 +45,9 @@ class Conditioner(Protocol):
     @property
     def features(self) -> int: ...
 
-    def __call__(
-        self, condition_sets: Sequence[ConditionSet], seed: int = 0
-    ) -> Float[Tensor, "batch features"]: ...
+    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds: ...
 
-    def left_out(
-        self, condition_set: ConditionSet, seed: int = 0
-    ) -> Float[Tensor, "choices features"]:
+    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
         """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
         were."""
         ...

@@ -111,19 +111,17 @@ def model_rows(
     return curve_rows(counts, distances, coordinates)
 
 
-def curve_rows(
-    counts: np.ndarray, distances: Sequence[float], coordinates: dict[str, Any]
-) -> list[Row]:
+def curve_rows(counts: np.ndarray, distances: Sequence[float], about: dict[str, Any]) -> list[Row]:
     """Of the objects found, [distance, image]: their mean, the share of images with both, and the
     distance at which that falls to a half."""
     rows = []
     for distance, found in zip(distances, counts, strict=True):
-        at = {**coordinates, "distance": distance}
+        at = {**about, "distance": distance}
         rows.append(row("overlap/found", mean(found), **at))
         rows.append(row("overlap/both", mean(found == 2), **at))
     curves = resampled((counts == 2).T.astype(float))
     fails = np.array([crossing(np.array(distances), curve) for curve in curves])
-    rows.append(row("overlap/fails", estimate(fails, counts.shape[1]), **coordinates))
+    rows.append(row("overlap/fails", estimate(fails, counts.shape[1]), **about))
     return rows
 
 

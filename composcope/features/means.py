@@ -32,6 +32,8 @@ from composcope.progress import track
 from composcope.results.arrays import MADE_FROM, check_origin
 from composcope.tensors import read_about, read_tensor, save_tensors
 
+Stacked = Float[Tensor, "n groups features"]
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -156,9 +158,7 @@ class MeansFolder:
         except InputError as error:
             raise InputError(f"{error}; remove it to make it again") from None
 
-    def stack(
-        self, entries: Sequence[tuple[str, str]], groups: int
-    ) -> Float[Tensor, "n groups features"]:
+    def stack(self, entries: Sequence[tuple[str, str]], groups: int) -> Stacked:
         """One layer of many concepts; an entry is a concept and the key of the layer in its files."""
 
         def layer(name: str, key: str) -> Tensor:

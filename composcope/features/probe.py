@@ -18,6 +18,11 @@ from torch import Tensor
 from composcope.errors import InputError
 from composcope.results.estimate import RESAMPLES, Estimate, estimate, weights
 
+Means = Float[Tensor, "n groups features"]
+Background = Float[Tensor, "groups features"]
+Grams = Float[Tensor, "n n groups groups"]
+Cosines = Float[Tensor, "one_and_resamples n n"]
+
 
 @dataclass(frozen=True)
 class Similarity:
@@ -30,28 +35,20 @@ class Similarity:
     gap: Estimate | None = None  # within - between
 
 
-def gram(
-    means: Float[Tensor, "n groups features"], background: Float[Tensor, "groups features"]
-) -> Float[Tensor, "n n groups groups"]:
+def gram(means: Means, background: Background) -> Grams:
     """K of the header, in double precision: d is a small difference of large means."""
     delta = means.double() - background.double()
     return torch.einsum("iaf,jbf->ijab", delta, delta)
 
 
-def cosines(
-    K: Float[Tensor, "n n groups groups"], w: Float[Tensor, "resamples groups"]
-) -> Float[Tensor, "resamples n n"]:
+def cosines(K: Grams, w: Float[Tensor, "one_and_resamples groups"]) -> Cosines:
     """Equation 3 for each weighting of the groups; where a concept is the background, 0."""
     inner = torch.einsum("ra,ijab,rb->rij", w, K, w)
     norm = inner.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
     return (inner / (norm[:, :, None] * norm[:, None, :]).clamp(min=1e-300)).clamp(-1, 1)
 
 
-def replicates(
-    means: Float[Tensor, "n groups features"],
-    background: Float[Tensor, "groups features"],
-    resamples: int = RESAMPLES,
-) -> Float[Tensor, "one_and_resamples n n"]:
+def replicates(means: Means, background: Background, resamples: int = RESAMPLES) -> Cosines:
     """Cosine matrices: of all samples, then of resampled groups, the same for every layer."""
     groups = means.shape[1]
     if groups < 2:
@@ -60,9 +57,7 @@ def replicates(
 
 
 def summary(
-    cosine: Float[Tensor, "one_and_resamples n n"],
-    categories: Sequence[str] | None = None,
-    n: int | None = None,
+    cosine: Cosines, categories: Sequence[str] | None = None, n: int | None = None
 ) -> Similarity:
     """The matrix, and means of its pairs within and between categories; n samples are behind them.
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from composcope.features import probe
@@ -47,14 +46,12 @@ class ConceptMeans:
     background: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def cosines(self, key: str) -> Float[Tensor, "one_and_resamples n n"]:
+    def cosines(self, key: str) -> probe.Cosines:
         entries = [(name, prefix + key) for name, prefix in self.entries.values()]
         background = self.means.stack([(NOTHING, self.background + key)], self.groups)[0]
         return probe.replicates(self.means.stack(entries, self.groups), background)
 
-    def mean_cosines(
-        self, layers: Sequence[str], level: str
-    ) -> Float[Tensor, "one_and_resamples n n"]:
+    def mean_cosines(self, layers: Sequence[str], level: str) -> probe.Cosines:
         """The mean of several layers' cosines, as the paper's "feature-space" is (section E.4)."""
         return torch.stack([self.cosines(f"{layer}@{level}") for layer in layers]).mean(0)
 
@@ -107,9 +104,7 @@ class ConceptMeans:
                 rows.append(row("features/feature_space_within", found.within, **about))
         return rows
 
-    def composites(
-        self, cosine: Float[Tensor, "one_and_resamples n n"], asked: Prompts, tokens: bool
-    ) -> list[Row]:
+    def composites(self, cosine: probe.Cosines, asked: Prompts, tokens: bool) -> list[Row]:
         """Cosine of each composite with each of its parts, and its mean with the other concepts
         (figure 7, version 1). With `tokens` entries are "composite: part", seen at its token."""
         order = list(self.entries)

@@ -23,7 +23,7 @@ from composcope.diffusion.pixels import stretched
 from composcope.diffusion.sample import denoised, noise, noise_levels
 from composcope.errors import InputError
 from composcope.locality import contract, profile
-from composcope.locality.influence import influences, noised, trajectory
+from composcope.locality.influence import effects, noised, trajectory, without_each_denoised
 from composcope.locality.jacobian import Pixel, pixel_gradients
 from composcope.results import Estimate, Row, resampled, row
 from composcope.results import mean as sample_mean
@@ -275,7 +275,8 @@ def level_maps(denoiser: Denoiser, x: X, sigma: float, question: Question) -> Le
         gradients = pixel_gradients(denoiser, x, sigma, cond, question.pixels, question.memory)
     maps = [x[0, :0]] * len(x)
     if question.conditioner is not None and question.leave_out:
-        maps = influences(denoiser, x, sigma, *asked, question.seed)
+        every = without_each_denoised(denoiser, x, sigma, *asked, question.seed)
+        maps = [effects(x0) for x0 in every]
     if not all(bool(found.isfinite().all()) for found in (gradients, *maps)):
         where = f"not finite at sigma {sigma:g}"
         raise InputError(f"the gradients or influences of the denoiser are {where}")

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, X
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X
 from composcope.errors import InputError
 
 STATES = ("noised", "trajectory")
@@ -34,9 +34,7 @@ def is_place(condition: Any) -> bool:
     return pair and all(isinstance(part, int | float | np.number) for part in condition)
 
 
-def cond_of(
-    conditioner: Conditioner | None, condition_sets: Sequence[ConditionSet], x: X, seed: int
-) -> Float[Tensor, "batch features"] | None:
+def cond_of(conditioner: Any, condition_sets: Sequence[ConditionSet], x: X, seed: int) -> Cond:
     """cond of each image, if the conditioner gives as many rows as there are images."""
     if conditioner is None:
         return None
@@ -50,9 +48,7 @@ def cond_of(
     return cond.to(x)
 
 
-def places_of(
-    condition_sets: Sequence[ConditionSet], conditioner: Conditioner | None
-) -> Places | None:
+def places_of(condition_sets: Sequence[ConditionSet], conditioner: Any) -> Places | None:
     """Where the conditions are, filled up with NaN; None if they are not places."""
     asked = [condition for some in condition_sets for condition in some]
     has_places = getattr(conditioner, "has_places", all(is_place(condition) for condition in asked))

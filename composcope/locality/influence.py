@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Denoiser, X
+from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Conds, Denoiser, X
 from composcope.diffusion.sample import noise, walk
 from composcope.errors import InputError
 from composcope.locality.contract import check_conditioner, check_set
@@ -32,20 +32,8 @@ def influence(
     check_conditioner(conditioner)
     check_set(condition_set)
     sets = [condition_set] * len(x)
-    return torch.stack(influences(denoiser, x, sigma, conditioner, sets, seed)).mean(0)
-
-
-def influences(
-    denoiser: Denoiser,
-    x: X,
-    sigma: Sigma,
-    conditioner: Conditioner,
-    condition_sets: Sequence[ConditionSet],
-    seed: int = 0,
-) -> list[Tensor]:
-    """Equation 10 for each image with a condition set of its own: [condition, height, width]."""
-    every = without_each_denoised(denoiser, x, sigma, conditioner, condition_sets, seed)
-    return [effects(x0) for x0 in every]
+    every = without_each_denoised(denoiser, x, sigma, conditioner, sets, seed)
+    return torch.stack([effects(x0) for x0 in every]).mean(0)
 
 
 def effects(x0: Float[Tensor, "choices channel height width"]) -> Float[Tensor, "k height width"]:
@@ -71,9 +59,7 @@ def without_each_denoised(
     return list(x0.split(counts))
 
 
-def without_each(
-    conditioner: Conditioner, condition_set: ConditionSet, seed: int
-) -> Float[Tensor, "choices features"]:
+def without_each(conditioner: Conditioner, condition_set: ConditionSet, seed: int) -> Conds:
     """The rows of `left_out`, if they are as many as the contract says."""
     rows = conditioner.left_out(condition_set, seed)
     if not isinstance(rows, Tensor) or rows.ndim != 2 or len(rows) != 1 + len(condition_set):

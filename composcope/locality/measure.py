@@ -112,9 +112,7 @@ def setting_of(
     return "; ".join(words) or None
 
 
-def pixels_at(
-    places: Float[np.ndarray, "sample condition 2"] | None, size: Sequence[int]
-) -> tuple[Pixel, ...]:
+def pixels_at(places: contract.Places | None, size: Sequence[int]) -> tuple[Pixel, ...]:
     """The pixel (row, column) of each place, and the centre; without places, of DIAGONAL."""
     where = DIAGONAL if places is None else [*places[0].tolist(), (0.5, 0.5)]
     return tuple(dict.fromkeys(pixel_of(place, size) for place in where))

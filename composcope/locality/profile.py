@@ -30,6 +30,9 @@ from composcope.results.estimate import Estimate, estimate, resampled
 RADIUS = 0.1875  # in image sides: the square is three eighths of the image wide
 
 Maps = Float[np.ndarray, "sample condition *level height width"]
+Energy = Float[np.ndarray, "*level height width"]
+Samples = Float[np.ndarray, " sample"]
+Parts = Float[np.ndarray, "sample *rest"]
 
 
 def centred_square(
@@ -53,18 +56,15 @@ def near(
     """The part of each pixel's area that lies within `radius` of a place.
 
     Areas rather than pixel centres: the measure is then exactly the same at every image scale."""
-    rows = covered(places[..., 1], radius, size[0])
-    columns = covered(places[..., 0], radius, size[1])
+
+    def covered(centre: np.ndarray, side: int) -> np.ndarray:
+        """The part of each of `side` pixels in a row that lies within the radius of the centre."""
+        edges = np.arange(side + 1) / side
+        low, high = (centre - radius)[..., None], (centre + radius)[..., None]
+        return np.diff(np.clip(edges, low, high)) * side
+
+    rows, columns = covered(places[..., 1], size[0]), covered(places[..., 0], size[1])
     return rows[..., :, None] * columns[..., None, :]
-
-
-def covered(
-    centre: Float[np.ndarray, "*n"], half: float, side: int
-) -> Float[np.ndarray, "*n side"]:
-    """The part of each of `side` pixels in a row that lies in [centre - half, centre + half]."""
-    low = (centre - half)[..., None]
-    high = (centre + half)[..., None]
-    return np.diff(np.clip(np.arange(side + 1) / side, low, high)) * side
 
 
 def near_chance(places: Float[np.ndarray, "*conditions 2"], radius: float = RADIUS) -> float:
@@ -72,9 +72,7 @@ def near_chance(places: Float[np.ndarray, "*conditions 2"], radius: float = RADI
     return float(np.nanmean(near(places, (1, 1), radius)))
 
 
-def energy_share(
-    energies: Float[np.ndarray, "sample *rest"], parts: Float[np.ndarray, "sample *rest"]
-) -> Estimate:
+def energy_share(energies: Parts, parts: Parts) -> Estimate:
     """sum of `parts` over sum of `energies`, with an interval over samples; NaN for no energy."""
     n = len(energies)
     part = resampled(np.nansum(parts.reshape(n, -1), 1))
@@ -100,7 +98,7 @@ def own_share(
         return np.diagonal(energy, axis1=1, axis2=2) / np.nansum(energy, axis=1)
 
 
-def overlaps(influences: Maps) -> tuple[Float[np.ndarray, " sample"], Float[np.ndarray, " sample"]]:
+def overlaps(influences: Maps) -> tuple[Samples, Samples]:
     """The overlap of each sample's conditions and its chance; NaN where fewer than two act."""
     found = np.full((2, len(influences)), np.nan)
     for index, maps in enumerate(influences):
@@ -111,9 +109,7 @@ def overlaps(influences: Maps) -> tuple[Float[np.ndarray, " sample"], Float[np.n
     return found[0], found[1]
 
 
-def pair_overlap(
-    a: Float[np.ndarray, "*level height width"], b: Float[np.ndarray, "*level height width"]
-) -> tuple[float, float]:
+def pair_overlap(a: Energy, b: Energy) -> tuple[float, float]:
     """The cosine of two maps of energy, and its chance; NaN if one of them is empty or missing."""
     pixels = a.shape[-2] * a.shape[-1]
     shifted = (a.sum((-2, -1)) * b.sum((-2, -1))).sum() / pixels

@@ -39,6 +39,7 @@ DIAMETERS = (0.7, 0.3)  # big, small, as shares of the image
 DRAWS = 32  # images for each combination and moment, as in the paper
 MOMENTS = 16  # of a training
 BATCH = 64
+Images = Float[Tensor, "n 3 side side"]
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,7 @@ class Circles:
         diameter = DIAMETERS[0] + (DIAMETERS[1] - DIAMETERS[0]) * small
         return torch.stack([diameter, 1 + tint, torch.ones_like(tint), 1 - tint], 1)
 
-    def draw(
-        self, cond: Float[Tensor, "n 4"], centres: Float[Tensor, "n 2"]
-    ) -> Float[Tensor, "n 3 side side"]:
+    def draw(self, cond: Float[Tensor, "n 4"], centres: Float[Tensor, "n 2"]) -> Images:
         axis = (torch.arange(self.side) + 0.5) / self.side
         x, y = centres.T[..., None, None]
         far = (axis[:, None] - y) ** 2 + (axis - x) ** 2
@@ -80,7 +79,7 @@ class Circles:
         one, two = self.draw(self.cond(torch.tensor([(0, 0), other])), torch.full((2, 2), 0.5))
         return (one - two).square().mean().item()
 
-    def read(self, images: Float[Tensor, "n 3 side side"]) -> Int[Tensor, "n 2"]:
+    def read(self, images: Images) -> Int[Tensor, "n 2"]:
         """(blue?, small?) of each image; -1 where nothing stands out."""
         there = images.mean(1) > 0.5
         area = there.sum((1, 2)) / self.side**2
@@ -89,13 +88,11 @@ class Circles:
         concepts = torch.stack([redness < 0, area < between], 1).long()
         return concepts.masked_fill((area == 0)[:, None], -1)
 
-    def right(
-        self, denoiser: Denoiser, asked: tuple[int, int], num: int, steps: int = 12
-    ) -> Int[Tensor, "num 2"]:
+    def right(self, denoiser: Denoiser, asked: tuple[int, int], num: int) -> Int[Tensor, "num 2"]:
         """For each of `num` draws of one combination: is its colour right, is its size right?"""
         concepts = torch.tensor([asked] * num)
         shape = (3, self.side, self.side)
-        drawn = sample(denoiser, range(num), shape, self.cond(concepts), noise_levels(steps))
+        drawn = sample(denoiser, range(num), shape, self.cond(concepts), noise_levels(12))
         return (self.read(drawn) == concepts).long()
 
 

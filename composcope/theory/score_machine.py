@@ -28,6 +28,7 @@ from composcope.diffusion.denoiser import Cond, Sigmas, X
 from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 
+OverCells = Float[Tensor, "cells *rest"]
 CHUNK = 2**23  # entries of the largest array made at once (32 MiB in float32)
 
 
@@ -64,9 +65,7 @@ class ScoreMachine:
                 logs[:, row].masked_fill_(disagreeing(self, tuple(asked)), -torch.inf)
         return to_image(logs.softmax(-1) @ self.cells, self.channels).to(x.dtype)
 
-    def over_patches(
-        self, values: Float[Tensor, "cells *rest"], radius: int
-    ) -> Float[Tensor, "cells *rest"]:
+    def over_patches(self, values: OverCells, radius: int) -> OverCells:
         """The sum over the patch around every cell."""
         row, col = torch.arange(self.grid**2) // self.grid, torch.arange(self.grid**2) % self.grid
         near = ((row[:, None] - row).abs() <= radius) & ((col[:, None] - col).abs() <= radius)
