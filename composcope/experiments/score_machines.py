@@ -13,6 +13,8 @@ from pathlib import Path
 
 import tyro
 
+from composcope.adapters.prediction import Adapted, ours
+from composcope.diffusion.pixels import Pixels
 from composcope.evaluation import evaluate
 from composcope.files import write_png
 from composcope.report.evaluation import curve
@@ -20,7 +22,7 @@ from composcope.results import Row, add_rows, where
 from composcope.scenes.condition import LocationGrid
 from composcope.scenes.dataset import Stream
 from composcope.scenes.rules import Rules
-from composcope.theory.score_machine import MachineDrawer
+from composcope.theory.score_machine import score_machine
 
 GRID = 8
 TRAINED = 3
@@ -69,14 +71,18 @@ def main(
     return rows
 
 
-def drawers(scenes: int, side: int) -> Iterator[MachineDrawer]:
+def drawers(scenes: int, side: int) -> Iterator[Adapted]:
+    """Machines are asked, judged and shown as models are."""
     conditioner = LocationGrid(GRID)
     rules = Rules(objects=(1, TRAINED), camera_jitter=0.0, lamp_jitter=0.0)
     for kind in KINDS:
         data = Stream(rules, side, conditioner, kind.labels or "all", 0).batch(0, scenes)
         cond = data.cond if kind.labels else None
-        about = {"run": kind.name, "trained": TRAINED, "labels": kind.labels}
-        yield MachineDrawer(data.images, cond, conditioner, GRID, kind.radius, about)
+        pixels = Pixels.measure(data.images, fixed=True)
+        machine = score_machine(pixels.encode(data.images), cond, GRID, kind.radius)
+        drawer = Adapted(machine, ours, conditioner, (3, side, side), pixels.decode)
+        drawer.about = {"run": kind.name, "trained": TRAINED, "labels": kind.labels}
+        yield drawer
 
 
 if __name__ == "__main__":

@@ -56,9 +56,7 @@ class Audit:
     condition_sets: Sequence[ConditionSet]
     places: contract.Places | None = None  # filled up with NaN; None where conditions have none
     radius: float = profile.RADIUS
-    about: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # coordinates of the rows: run, seed, ...
+    about: Mapping[str, Any] = field(default_factory=dict)  # of the rows: run, seed, ...
     note: str = "nothing was asked: only pixels were measured"  # if only they were, why
 
     @property
