@@ -13,13 +13,7 @@ from composcope.theory import composition as cpc
 from composcope.theory import feature_space as features
 from composcope.theory import mixture as exact
 from composcope.theory.claim import Toy
-from composcope.theory.composition import (
-    NOTHING,
-    Asked,
-    Composition,
-    all_subsets,
-    random_composition,
-)
+from composcope.theory.composition import Asked, Composition, all_subsets, random_composition
 from composcope.theory.feature_space import FeatureComposition, cosines, orders_of_noising
 from composcope.theory.mixture import Mixture, blend, gaussian, mixture, normal
 from composcope.theory.predictions import judged
@@ -46,7 +40,7 @@ def lemma_1() -> Toy:
     rhos = [0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9]
     shown = [0.0, 1.0, 3.0]
     backgrounds = [correlated_background(rho) for rho in rhos]
-    gaps = [[lcs_gap(p, sigma, NOTHING) for p in backgrounds] for sigma in shown]
+    gaps = [[lcs_gap(p, sigma, cpc.NOTHING) for p in backgrounds] for sigma in shown]
     measured = {
         "lemma1/cpc_to_lcs": largest(factorised=True),
         "lemma1/lcs_to_cpc": converse_gap(),
@@ -160,7 +154,7 @@ def feature_space() -> Toy:
     turned = [abs(exact.kl_gaussian(*orders_of_noising(tilted, turn, t))) for t in ts]
     cos = max(cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
     like = features.Correlated(0.5)
-    fooled = lcs_gap(like, 0.4, NOTHING) if cosines(like)[off].abs().max() < 1e-12 else 0.0
+    fooled = lcs_gap(like, 0.4, cpc.NOTHING) if cosines(like)[off].abs().max() < 1e-12 else 0.0
     measured = {
         "corollary1/f_lcs": worst(f_lcs, *maps),
         "feature/turned": worst(through_pixels, "turned"),

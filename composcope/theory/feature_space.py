@@ -19,14 +19,8 @@ from torch import Tensor
 
 from composcope.diffusion.sample import Levels, walk
 from composcope.errors import InputError
-from composcope.theory.composition import (
-    NOTHING,
-    Asked,
-    Composition,
-    Conditional,
-    ScoreDenoiser,
-    local_score,
-)
+from composcope.theory import composition as cpc
+from composcope.theory.composition import NOTHING, Asked, Composition, Conditional, local_score
 from composcope.theory.mixture import Mixture, Vectors, normal
 
 
@@ -106,7 +100,7 @@ def sample_through_features(
     orthogonal."""
     law = p.given(J)
     mu, _ = one_gaussian(law)
-    score = ScoreDenoiser(lambda z, sigma, _: local_score(p.features, z, sigma, J))
+    score = cpc.ScoreDenoiser(lambda z, sigma, _: local_score(p.features, z, sigma, J))
     for t, lower in pairwise(sigmas):
         into, out = (p.A if fixed else time_map(law, p.A, float(level)) for level in (t, lower))
         z = p.A @ mu + (x - mu) @ into.T
