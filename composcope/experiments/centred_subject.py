@@ -30,8 +30,7 @@ RULES = Rules(objects=(1, 1), sizes=("large",), spread=0.3, camera_jitter=0.0, l
 
 
 def centred(count: int, side: int) -> UInt8[np.ndarray, "n side side 3"]:
-    """Large objects near the origin, seen close: 64x64 pixels out of 320x240, of which the object
-    fills half."""
+    """Large objects, seen close: 64x64 pixels out of 320x240, of which the object fills half."""
     pictures = render([sample(0, i, RULES) for i in range(count)], (320, 240))
     middle = pictures[:, 68:132, 125:189]
     small = [Image.fromarray(one).resize((side, side), Image.Resampling.BOX) for one in middle]
@@ -46,8 +45,7 @@ def main(
     scenes: int = 4_000,
     num: int = 16,
 ) -> list[Row]:
-    """Train, measure, and say how wide the gradients are in the middle of the image at each noise
-    level."""
+    """Train, measure, and say how wide gradients are in the middle of the image over noise."""
     place, name = out / preset, "centred" if data is None else data.stem
     side = configure("images", preset).architecture.resolution
     data = data or place / "centred.npz"

@@ -28,8 +28,7 @@ def main(
     work: Path = Path("runs/circles"),
     out: Path = Path("composcope/models/sim/circles.jsonl"),
 ) -> list[Row]:
-    """Accuracies along every training, then the claims; rows of a training are added when it is
-    finished."""
+    """Accuracies along every training, then the claims; rows of each when it is finished."""
     torch.set_num_threads(1)
     pairs = [(contrast, seed) for contrast in contrasts for seed in seeds]
     rows: list[Row] = []

@@ -100,7 +100,7 @@ def targets(scenes: Sequence[Scene], mirrored: bool = False) -> Targets:
 
 
 def loss(answers: Float[Tensor, "n answers cells cells"], target: Targets) -> Float[Tensor, ""]:
-    """Focal loss of the heat; at centres, the offset's error and the cross-entropy of what it is."""
+    """Focal loss of the heat; at centres, the offset's error and cross-entropy of what it is."""
     logit, objects = answers[:, 0], max(len(target.image), 1)
     p, log_p, log_not = logit.sigmoid(), F.logsigmoid(logit), F.logsigmoid(-logit)
     centre = target.heat == 1

@@ -42,8 +42,7 @@ def main(
     num: int | None = None,
     runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """K_max of every run, the paper's beside; the share of exact images over K as a figure; Figure
-    1."""
+    """K_max of every run, the paper's beside; the share of exact images over K; Figure 1."""
     rows = study_rows(preset, out, runs, num)
     usual = where(rows, snapshot="final", intervention=None, asked="paper")
     place = out / preset

@@ -86,8 +86,7 @@ def words_of(phrase: Phrase) -> str:
 
 
 def text_rows(name: str, num: int, steps: int, folder: Path) -> list[Row]:
-    """For one to three phrases (in training, one or two): those that are met, with the colour in its
-    third, and objects drawn."""
+    """For one to three phrases (in training, one or two): those that are met, and objects drawn."""
     model = sdxl.load(name)
     rows: list[Row] = []
     for way in (None, *WAYS):

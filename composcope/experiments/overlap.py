@@ -178,7 +178,7 @@ def scene_rows(distances: Sequence[float], num: int, view: str, size: int) -> li
 
 
 def theory_rows(distances: Sequence[float], view: str, scenes: int = 400) -> list[Row]:
-    """How much of an object of training scenes lies in its own neighbourhood, by Lemma 1 all of it."""
+    """How much of an object lies in its own neighbourhood; Lemma 1 asks for all of it."""
     widths = half_widths(view, scenes)
     rows = []
     for distance in distances:

@@ -30,8 +30,7 @@ TRAINED = 3
 
 @dataclass(frozen=True)
 class Kind:
-    """Which objects of a training scene are labelled (None: conditions are ignored), and how far a
-    patch reaches."""
+    """Which objects are labelled (None: conditions are ignored), and how far a patch reaches."""
 
     name: str
     labels: str | None
@@ -55,8 +54,7 @@ def main(
     side: int = 32,
     out: Path = Path("results/evaluate-score-machines.jsonl"),
 ) -> list[Row]:
-    """K_max of every machine by both rules, objects found and exact images for each K; a curve over
-    K."""
+    """K_max of every machine by both rules, objects found and exact images for each K; a curve."""
     rows: list[Row] = []
     folder = out.with_suffix("")
     for machine in drawers(scenes, side):

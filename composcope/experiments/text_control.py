@@ -1,5 +1,4 @@
-"""A small SDXL of our own: diffusers' classes with SDXL's structure, trained on captions of our
-scenes.
+"""A small SDXL of our own: diffusers' classes, SDXL's structure, trained on captions of scenes.
 
     nice python -m composcope.experiments.text_control --steps 7000    writes composcope/models/text_control
 
@@ -166,7 +165,7 @@ def rate(step: int, steps: int) -> float:
 
 
 def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
-    """A step is a function of its number and the weights before it, so a stopped training goes on."""
+    """A step is a function of its number and the weights before it: what stopped goes on."""
     model = parts(pipe).train()
     state = checkpoint.State(model, "adam", [SIGMA_REL])
     note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())

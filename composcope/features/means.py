@@ -126,7 +126,7 @@ class MeansFolder:
         call: Callable[[], object],
         calls: int,
     ) -> None:
-        """Make what is not there; say first what it takes, by a timed `call`, `calls` of them a file."""
+        """Make what is not there; say first what it takes: a timed `call`, `calls` of them a file."""
         paths = {self.path(*key): make for key, make in todo.items()}
         for path in paths:
             if path.exists():
@@ -159,7 +159,7 @@ class MeansFolder:
             raise InputError(f"{error}; remove it to make it again") from None
 
     def stack(self, entries: Sequence[tuple[str, str]], groups: int) -> Stacked:
-        """One layer of many concepts; an entry is a concept and the key of the layer in its files."""
+        """One layer of many concepts; an entry is a concept and the layer's key in its files."""
 
         def layer(name: str, key: str) -> Tensor:
             return torch.stack([self.read(name, group, key).flatten() for group in range(groups)])

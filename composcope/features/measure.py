@@ -44,8 +44,7 @@ def features(
     groups: int = GROUPS,
     device: str = "cpu",
 ) -> list[Row]:
-    """Cosines between the mean activations of all single conditions (equation 3), at every layer
-    they modulate.
+    """Cosines between the mean activations of single conditions (equation 3), layer by layer.
 
     model: a trained run, whose conditioner chooses the conditions.
     num: samples of each condition, in `groups` that are resampled for the intervals.

@@ -24,7 +24,7 @@ MATRICES = "matrices.npz"  # what the cosine matrices are drawn from
 
 
 def short(layer: str) -> str:
-    """As rows and figures name it: enc.16x16_block0; up 1.0.2 is block 1, attention 0, transformer 2."""
+    """As rows name it: enc.16x16_block0; up 1.0.2 is block 1, attention 0, transformer 2."""
     plain = layer.removesuffix(".conv_res1").removesuffix(".attn2").removeprefix("denoiser.net.")
     block = re.sub(r"_blocks?\.", " ", plain, count=1)
     return re.sub(r"attentions\.|transformer_blocks\.", "", block)

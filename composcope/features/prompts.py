@@ -1,5 +1,4 @@
-"""What to ask of a text-to-image model, and how: single concepts in categories, composites of them, a
-prompt with places in it.
+"""What to ask of a text-to-image model, and how: concepts, composites, a prompt with places.
 
 The eight concepts marked * and the composites are the paper's (section G), as is the prompt for
 locality. Version 3 has 24 prompts in 4 categories and names three of these; the other sixteen

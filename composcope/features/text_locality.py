@@ -1,5 +1,4 @@
-"""The locality of a text-to-image model in its latents: what a place looks at, which words act on it
-(section G).
+"""The locality of a text-to-image model: what a latent looks at, which words act on it (section G).
 
 It is the audit of the locality room with the words of the prompt as conditions, along the guided
 way from noise to image."""

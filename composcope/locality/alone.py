@@ -1,5 +1,4 @@
-"""Conditions whose `cond` is no sum of parts (classes, phrases), made ready to be shared out among
-pixels.
+"""Conditions whose `cond` is no sum of parts (classes, phrases), each kept apart for its pixels.
 
     cond(C) = [K | c({}) | c({c_1}) | ... | c({c_K}) | zeros]         c: the conditioner's own cond
 

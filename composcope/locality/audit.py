@@ -102,7 +102,7 @@ class Audit:
         return tuple(found)
 
     def row(self, what: str, value: Estimate, **coordinates: Any) -> Row:
-        """`about` wins: the radius of an intervention tells rows apart, that of nearness does not."""
+        """`about` wins: the radius of an intervention tells rows apart, nearness does not."""
         return row(f"locality/{what}", value, **{"K": self.K, **coordinates, **self.about})
 
     @property
@@ -166,15 +166,14 @@ class Audit:
         return table_of(self._rows, self.note)
 
     def plot(self) -> Any:
-        """A matplotlib figure: the denoised image, what pixels look at and where conditions act,
-        over noise levels."""
+        """A matplotlib figure: the image, what pixels look at, where conditions act, over noise."""
         from composcope.locality.figure import figure_of  # matplotlib takes a second to load
 
         return figure_of(self)
 
 
 def table_of(rows: Sequence[Row], note: str = Audit.note) -> str:
-    """A line a noise level, with the square of the first pixel; then what holds over all of them."""
+    """A line a noise level, with the square of the first pixel; then what holds over all."""
     by: dict[tuple[str, float | None], Row] = {}
     for one in reversed(rows):
         by[one.what, one.sigma] = one

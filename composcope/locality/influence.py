@@ -79,8 +79,7 @@ def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
 def trajectory(
     denoiser: Denoiser, start: X, sigmas: Float[Tensor, " levels"], cond: Cond, substeps: int = 4
 ) -> Float[Tensor, "levels batch channel height width"]:
-    """The model's own states at each of `sigmas` (falling, none 0), from unit noise, by Heun steps
-    evenly in the logarithm between them."""
+    """The model's own states at `sigmas` (falling, none 0), from unit noise, by Heun steps."""
     logs = pairwise([math.log10(sigma) for sigma in sigmas.tolist()])
     ladder = [torch.logspace(*ends, substeps + 1, dtype=torch.float64)[:-1] for ends in logs]
     rungs = torch.cat([*ladder, sigmas[-1:].double().cpu()]).to(start)

@@ -158,7 +158,7 @@ def all_levels(
     gradients_at: Sequence[int] | None = None,
     what: str | None = None,
 ) -> tuple[Level, ...]:
-    """Every noise level: read if it is kept, else measured at the states that `noisy` gives, and kept.
+    """Every noise level: read if it is kept, else measured at the states of `noisy`, and kept.
 
     gradients_at: the indices of the levels at which gradients are taken, which cost most; else all.
     """

@@ -1,5 +1,4 @@
-"""The diffusion side of SIM: circles of two concepts, colour and size, one combination of which is
-never trained on.
+"""The diffusion side of SIM: circles of two concepts; one combination is never trained on.
 
     concepts (blue?, small?): trained on 00, 01, 10; asked for 11     condition: diameter, R, G, B
 
@@ -44,8 +43,7 @@ Images = Float[Tensor, "n 3 side side"]
 
 @dataclass(frozen=True)
 class Circles:
-    """Background 0; circles of brightness 1, `contrast` apart in red and blue: the strength of the
-    colour concept."""
+    """Circles of brightness 1 on 0; `contrast` between red and blue is the strength of colour."""
 
     contrast: float = 0.5
     side: int = 32
@@ -65,7 +63,7 @@ class Circles:
         return (far.sqrt() < cond[:, 0, None, None] / 2)[:, None] * cond[:, 1:, None, None]
 
     def examples(self, start: int, count: int) -> Examples:
-        """Images start, start + 1, ..: combinations in turn, centres from each one's own generator."""
+        """Images start, start + 1, ..: combinations in turn, centres from their own generators."""
         numbers = range(start, start + count)
         shifts = [torch.rand(2, generator=generator(self.seed, i)) - 0.5 for i in numbers]
         cond = self.cond(torch.tensor([TRAINED[i % len(TRAINED)] for i in numbers]))
@@ -163,8 +161,7 @@ def falls(curve: Sequence[Row]) -> bool:
 
 
 def circle_claims(rows: Sequence[Row]) -> list[Row]:
-    """Which concept comes first, whether more contrast brings it forward, and whether accuracy ever
-    falls.
+    """Which concept comes first, if more contrast brings it forward, and if accuracy ever falls.
 
     The order is judged where both concepts are seen in training (their mean over the three trained
     combinations), the fall on the combination that is not."""

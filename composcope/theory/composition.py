@@ -1,5 +1,4 @@
-"""Conditional projective composition (CPC) and the local conditional score (LCS), section 3 of the
-paper.
+"""Conditional projective composition (CPC) and the local conditional score (LCS), section 3.
 
     p(x | c_J) = p(x_{M_J^c} | nothing) prod_{j in J} p(x_{M_j} | c_j)    Definition 2, equation 2
     s(x | c_J)(i) = grad log p^sigma[x_{N_i} | c_{L_i(J)}](i)             Definition 1, equation 1
@@ -81,7 +80,7 @@ def all_subsets(count: int) -> list[Asked]:
 
 
 def subsets(p: Conditional, J: Asked) -> Iterator[tuple[Pixels, Asked]]:
-    """(N_i, L_i(J)) of Lemma 1, once for each block that shares them; the background M_b is last."""
+    """(N_i, L_i(J)) of Lemma 1, once for each block that shares them; background M_b last."""
     for j, block in enumerate(p.blocks):
         yield block, frozenset({j}) & J
     yield outside(p.n, p.blocks), NOTHING
@@ -123,7 +122,7 @@ def projective_score(
 
 @dataclass(frozen=True)
 class ScoreDenoiser:
-    """score(x, sigma, J) over vectors as a Denoiser; the nonzero entries of a row of cond are its J."""
+    """score(x, sigma, J) as a Denoiser; the nonzero entries of a row of cond are its J."""
 
     score: Callable[[Tensor, Tensor, Asked], Tensor]
 
@@ -149,7 +148,7 @@ def local(p: Conditional) -> ScoreDenoiser:
 
 
 def learn_from_pairs(p: Conditional) -> Composition:
-    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block."""
+    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen."""
     size = len(p.blocks)
     if size < 3:
         raise InputError(f"pairs out of {size} blocks leave none that is not asked; take 3 or more")
@@ -174,7 +173,7 @@ def objects(side: int, width: float = 0.1) -> Composition:
 
 
 def random_composition(seed: int, factorised: bool = True, count: int = 3) -> Composition:
-    """Random blocks of seven pixels, mixtures and background; Lemma 1 silently uses `factorised`."""
+    """Random blocks of seven pixels, mixtures, background; Lemma 1 silently uses `factorised`."""
     pixels = 7
     generator = torch.Generator().manual_seed(seed)
     free = torch.randint(-1, count, (pixels - count,), generator=generator)  # -1: background

@@ -1,5 +1,4 @@
-"""Composition in a feature space z = A x, section 3.2 and D of the paper, for invertible linear
-maps A.
+"""Composition in a feature space z = A x, sections 3.2 and D, for invertible linear maps A.
 
     p is an F-CPC under A  if  A # p  is a CPC (Definition 4)
     its score in z is then an LCS (Corollary 1)
@@ -68,8 +67,7 @@ def one_gaussian(p: Mixture) -> tuple[Float[Tensor, " n"], Float[Tensor, "n n"]]
 
 
 def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n n"]:
-    """A^t of section D, A^t # N_t[p] = N_t[A # p], for p = N(mu, S); it takes x to A mu + A^t (x -
-    mu).
+    """A^t of section D, A^t # N_t[p] = N_t[A # p], for p = N(mu, S): x to A mu + A^t (x - mu).
 
         A^t = (A S A^T + t^2)^{1/2} R (S + t^2)^{-1/2}
         R = (A S A^T)^{-1/2} A S^{1/2}, which is orthogonal
@@ -110,7 +108,7 @@ def sample_through_features(
 
 
 def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
-    """Equation 3: cosines between mu_i - mu_b; a CPC has zeros off the diagonal, and so may others."""
+    """Equation 3: cosines between mu_i - mu_b; a CPC has zeros off the diagonal; others may."""
     mu_b = p.given(NOTHING).mean
     ways = torch.stack([p.given(frozenset({j})).mean - mu_b for j in range(len(p.blocks))])
     unit = torch.nn.functional.normalize(ways, dim=1)
@@ -119,7 +117,7 @@ def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
 
 @dataclass(frozen=True)
 class Correlated:
-    """Conditions move one pixel each, all pixels stay correlated: equation 3 holds, and it is no CPC."""
+    """Conditions move one pixel each, all stay correlated: equation 3 holds, and it is no CPC."""
 
     rho: float
     n: int = 3

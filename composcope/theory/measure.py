@@ -20,8 +20,8 @@ TOYS = {"theory": THEORY, "sim": SIM}
 def measured_toys(
     kind: str, only: Sequence[str], out: Path, draw: Callable[..., Mapping[str, Any]]
 ) -> list[Row]:
-    """The rows of every toy, or of those named, and in a folder beside them its curves and what `draw`
-    makes of them: on disk before the next toy begins."""
+    """The rows of every toy, or of those named, and in a folder beside them its curves and what
+    `draw` makes of them: on disk before the next toy begins."""
     toys = TOYS[kind]
     if unknown := ", ".join(sorted(set(only) - set(toys))):
         raise InputError(f"there is no toy {unknown}; there are {', '.join(toys)}")

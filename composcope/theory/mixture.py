@@ -41,7 +41,7 @@ class Mixture:
         return self.weights @ self.means
 
     def _terms(self, x: Tensor, sigma: Noise) -> tuple[Tensor, Tensor, Tensor]:
-        """log w_k N(x; k) [batch comp]; x - mean_k in eigen coordinates, its variances [batch comp n]."""
+        """log w_k N(x; k); x - mean_k in eigen coordinates, and its variances [batch comp n]."""
         values, vectors = self.eigen
         variance = values + torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None, None] ** 2
         offset = torch.einsum("knd,bkn->bkd", vectors, x[:, None] - self.means)

@@ -89,6 +89,6 @@ def kl_slope(p: Mixture, q: Mixture, sigma: float) -> float:
 
 
 def gaussian_conditional_kl(rho: float, y: float) -> float:
-    """KL(p(x | y) || p(x)) of unit Gaussians of correlation rho: quadratic in y, without a supremum."""
+    """KL(p(x | y) || p(x)) of unit Gaussians of correlation rho: quadratic in y, unbounded."""
     variance = 1 - rho**2
     return 0.5 * (variance + (rho * y) ** 2 - 1 - math.log(variance))

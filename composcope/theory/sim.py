@@ -24,7 +24,7 @@ Outputs = Float[Tensor, "records seeds d"]  # f(xhat) along the training, from s
 
 @dataclass(frozen=True)
 class Concepts:
-    """s = len(mu) clusters in d dimensions, of deviations sigma along the first s axes, 0 elsewhere."""
+    """s = len(mu) clusters in d dimensions, of deviations sigma along s axes, 0 elsewhere."""
 
     mu: tuple[float, ...]
     sigma: tuple[float, ...]
@@ -95,7 +95,7 @@ def velocity(W: Matrices, a: Vector) -> Matrices:
 
 
 def recursion(W0: Matrices, a: Vector, eta: float, steps: int, every: int = 1) -> Tensor:
-    """W <- W + eta V(W), the step of the published scripts, [records seeds d d]; W may leave U U^T."""
+    """W <- W + eta V(W), as published, [records seeds d d]; W need not stay U U^T."""
     W, seen = W0, [W0]
     for step in range(1, steps + 1):
         W = W + eta * velocity(W, a)
@@ -173,7 +173,7 @@ def rise(loss: Float[Tensor, "records seeds"]) -> Float[Tensor, " seeds"]:
 
 
 def learned_at(outputs: Outputs, concepts: Concepts) -> Float[Tensor, "seeds s"]:
-    """The record from which on f(xhat)_k is within a fifth of mu_k; their number if there is none."""
+    """The record from which on f(xhat)_k is within a fifth of mu_k; their number if none."""
     s = len(concepts.mu)
     # Also where a run has diverged.
     far = ~((outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2)
