@@ -305,10 +305,7 @@ class Decoder:
 
     @torch.no_grad()
     def __call__(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
-        return np.concatenate([self.one(latent) for latent in x.split(1)])
-
-    def one(self, latent: X) -> UInt8[np.ndarray, "1 rows columns 3"]:
         vae = self.vae.float()  # SDXL's overflows in half precision
         shift = vae.config.get("shift_factor") or 0.0
-        latent = latent.to(vae.device, torch.float32) / vae.config.scaling_factor + shift
-        return pictures(vae.decode(latent).sample)
+        latents = x.to(vae.device, torch.float32) / vae.config.scaling_factor + shift
+        return np.concatenate([pictures(vae.decode(one).sample) for one in latents.split(1)])

@@ -171,9 +171,8 @@ class Training:
 
     @torch.no_grad()
     def follow(self, keep: float) -> None:
-        theirs = self.net.state_dict()
-        for name, mine in self.average.state_dict().items():
-            new = theirs[name]
+        states = self.average.state_dict().values(), self.net.state_dict().values()
+        for mine, new in zip(*states, strict=True):
             mine.copy_(new if mine.dtype == torch.long else new.lerp(mine, keep))
 
     def tensors(self) -> dict[str, Tensor]:

@@ -75,7 +75,10 @@ def main(
     for model in models:
         every = track(distances, f"{model.about['run']}: distances")
         answers = [at_distance(model, distance, num, steps, folder) for distance in every]
-        found = model_rows(model, distances, answers, steps)
+        outcomes = [some.outcomes(model.conditioner, TOLERANCE) for some in answers]
+        counts = np.array([[one.found for one in some] for some in outcomes])
+        about = {**model.about, "K": 2, "tolerance": TOLERANCE, "steps": steps, "seed": 0}
+        found = curve_rows(counts, distances, about)
         if isinstance(model, Model) and model.config.net == "local":
             found.append(patch_row(model))
         add_rows(out, found)
@@ -100,15 +103,6 @@ def at_distance(model: Drawer, distance: float, num: int, steps: int, folder: Pa
     about = {**model.about, "distance": distance, "steps": steps}
     name = f"{about['run']}-{about.get('intervention')}-{about.get('weights')}-{distance:g}-{steps}"
     return answered(model, pairs(distance, num), 0, steps, folder / f"{name}.npz", about)
-
-
-def model_rows(
-    model: Drawer, distances: Sequence[float], answers: Sequence[Answers], steps: int
-) -> list[Row]:
-    coordinates = {**model.about, "K": 2, "tolerance": TOLERANCE, "steps": steps, "seed": 0}
-    outcomes = [some.outcomes(model.conditioner, TOLERANCE) for some in answers]
-    counts = np.array([[one.found for one in some] for some in outcomes])
-    return curve_rows(counts, distances, coordinates)
 
 
 def curve_rows(counts: np.ndarray, distances: Sequence[float], about: dict[str, Any]) -> list[Row]:

@@ -49,12 +49,9 @@ class Args:
 
     steps: int = 7000
     """Of 16 captions each, about 0.25 s on one core; the rate falls to zero towards the last."""
-    scenes: int = 8000
-    """Scenes that are drawn once and used again and again."""
-    work: Path = Path("runs/text_control")
-    """Checkpoints and the log."""
-    out: Path = Path("composcope/models/text_control")
-    """Where the pipeline goes."""
+    scenes: int = 8000  # Scenes that are drawn once and used again and again.
+    work: Path = Path("runs/text_control")  # Checkpoints and the log.
+    out: Path = Path("composcope/models/text_control")  # Where the pipeline goes.
 
 
 def phrases(scene: Scene) -> list[str]:

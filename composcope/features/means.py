@@ -126,7 +126,7 @@ class MeansFolder:
         call: Callable[[], object],
         calls: int,
     ) -> None:
-        """Make what is not there; say first what it takes: a timed `call`, `calls` of them a file."""
+        """Make what is not there; say first what it takes, by a timed `call`, `calls` a file."""
         paths = {self.path(*key): make for key, make in todo.items()}
         for path in paths:
             if path.exists():

@@ -41,11 +41,9 @@ class Composite:
 class Prompts:
     concepts: tuple[Concept, ...]
     composites: tuple[Composite, ...]
-    locality: str
-    """The prompt whose words are left out one by one."""
+    locality: str  # the prompt whose words are left out one by one
+    # where its gradients are taken, (u, v); influence over time is shown at the first two
     places: tuple[tuple[float, float], ...]
-    """Where its gradients are taken, (u, v) in [0, 1]^2; influence over time is shown at the first
-    two."""
 
     def __post_init__(self) -> None:
         names = [concept.name for concept in self.concepts]
@@ -72,10 +70,8 @@ class TextSettings:
     prompts: File = None
     """JSON with concepts, composites, locality and places; else those that come with the model,
     else the paper's."""
-    dtype: Literal["fp32", "bf16", "fp16"] = "fp32"
-    """In which precision SDXL's U-Net computes."""
-    seeds: int = 10
-    """Samples of each prompt of SDXL; of --prompt there is one."""
+    dtype: Literal["fp32", "bf16", "fp16"] = "fp32"  # In which precision SDXL's U-Net computes.
+    seeds: int = 10  # Samples of each prompt of SDXL; of --prompt there is one.
     steps: int = 15
     """Of SDXL, for features; looked at are the first (high noise), the middle and the last."""
     locality_steps: int = 50
@@ -83,8 +79,7 @@ class TextSettings:
     guidance: float = 5.0
     """Classifier-free guidance of SDXL's samples; activations are those of the denoiser asked for
     the prompt."""
-    grid: int = 4
-    """SDXL's activations are averaged to at most this many places a side."""
+    grid: int = 4  # SDXL's activations are averaged to at most this many places a side.
 
     def __post_init__(self) -> None:
         if self.seeds < 2 or self.steps < 3 or self.locality_steps < 3 or self.grid < 1:
