@@ -15,8 +15,7 @@ from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Conds, Denoiser, X
 from composcope.diffusion.sample import noise, walk
-from composcope.errors import InputError
-from composcope.locality.contract import check_conditioner, check_set
+from composcope.locality.contract import check_conditioner, check_set, checked_rows
 from composcope.locality.jacobian import Sigma, levels
 
 
@@ -61,14 +60,10 @@ def without_each_denoised(
 
 def without_each(conditioner: Conditioner, condition_set: ConditionSet, seed: int) -> Conds:
     """The rows of `left_out`, if they are as many as the contract says."""
-    rows = conditioner.left_out(condition_set, seed)
-    if not isinstance(rows, Tensor) or rows.ndim != 2 or len(rows) != 1 + len(condition_set):
-        found = list(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
-        raise InputError(
-            f"left_out of {type(conditioner).__name__} returns {found} for {len(condition_set)} "
-            f"conditions, not {1 + len(condition_set)} rows: the set, then without each"
-        )
-    return rows
+    count = len(condition_set)
+    wanted = f"for {count} conditions, not {1 + count} rows: the set, then without each"
+    name = f"left_out of {type(conditioner).__name__}"
+    return checked_rows(conditioner.left_out(condition_set, seed), 1 + count, name, wanted)
 
 
 def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
