@@ -70,16 +70,11 @@ def spoken(said: list[str], chance: np.random.Generator) -> str:
 def pipeline(seed: int = 0):
     """SDXL's parts, small: 1.8 M weights on three levels."""
     importable()
+    import transformers as clip
     from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
-    from transformers import (
-        CLIPTextConfig,
-        CLIPTextModel,
-        CLIPTextModelWithProjection,
-        CLIPTokenizer,
-    )
 
-    tokenizer = CLIPTokenizer.from_pretrained(TOKENIZER, model_max_length=LENGTH)
-    text = CLIPTextConfig(
+    tokenizer = clip.CLIPTokenizer.from_pretrained(TOKENIZER, model_max_length=LENGTH)
+    text = clip.CLIPTextConfig(
         vocab_size=len(tokenizer),
         hidden_size=64,
         intermediate_size=256,
@@ -114,8 +109,8 @@ def pipeline(seed: int = 0):
     )
     return StableDiffusionXLPipeline(
         vae=None,
-        text_encoder=CLIPTextModel(text),
-        text_encoder_2=CLIPTextModelWithProjection(text),
+        text_encoder=clip.CLIPTextModel(text),
+        text_encoder_2=clip.CLIPTextModelWithProjection(text),
         tokenizer=tokenizer,
         tokenizer_2=tokenizer,
         unet=unet,
@@ -125,11 +120,9 @@ def pipeline(seed: int = 0):
     )
 
 
-def loss(
-    pipe, x0: Tensor, captions: list[str], chance: torch.Generator, sigma_data: float
-) -> Tensor:
+def loss(pipe, x0: Tensor, said: list[str], chance: torch.Generator, sigma_data: float) -> Tensor:
     how = {"padding": "max_length", "max_length": LENGTH, "truncation": True}
-    ids = pipe.tokenizer(captions, return_tensors="pt", **how).input_ids
+    ids = pipe.tokenizer(said, return_tensors="pt", **how).input_ids
     one = pipe.text_encoder(ids, output_hidden_states=True)
     two = pipe.text_encoder_2(ids, output_hidden_states=True)
     context = torch.cat([one.hidden_states[-2], two.hidden_states[-2]], dim=-1)
@@ -139,8 +132,8 @@ def loss(
     sigma = (1 / pipe.scheduler.alphas_cumprod[t] - 1).sqrt()[:, None, None, None]
     eps = torch.randn(x0.shape, generator=chance)
     scaled = (x0 + sigma * eps) / (sigma**2 + 1).sqrt()
-    said = {"text_embeds": two.text_embeds, "time_ids": time_ids}
-    error = (pipe.unet(scaled, t, context, added_cond_kwargs=said).sample - eps).square()
+    more = {"text_embeds": two.text_embeds, "time_ids": time_ids}
+    error = (pipe.unet(scaled, t, context, added_cond_kwargs=more).sample - eps).square()
     return ((1 + (sigma / sigma_data) ** 2) * error).mean()
 
 

@@ -5,7 +5,6 @@
 Read out exactly, not by a trained classifier: the area and the mean colour of what stands out from
 the background."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -94,20 +93,10 @@ class Circles:
         return (self.read(drawn) == concepts).long()
 
 
-def circles(
-    contrast: float = 0.5,
-    images: int = 16_000,
-    seed: int = 0,
-    keep: Path | None = None,
-    draws: int = DRAWS,
-) -> list[Row]:
+def circles(contrast: float, images: int, seed: int, keep: Path, draws: int = DRAWS) -> list[Row]:
     """Train on circles; the accuracy of each concept in each combination, at sixteen moments.
 
-    `keep`: the folder of the run, which goes on where it was stopped; without one it is made anew.
-    """
-    if keep is None:
-        with tempfile.TemporaryDirectory() as folder:
-            return circles(contrast, images, seed, Path(folder), draws)
+    `keep`: the folder of the run, which goes on where it was stopped."""
     data = Circles(contrast, seed=seed)
     out = keep / "accuracy.jsonl"
     torch.manual_seed(seed)
