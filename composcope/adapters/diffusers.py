@@ -53,9 +53,7 @@ def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = 
     """
     importable()
     pipe, net, scheduler = parts_of(source, scheduler)
-    net = getattr(
-        net, "_orig_mod", net
-    )  # inside what torch.compile made: gradients are taken of it
+    net = getattr(net, "_orig_mod", net)  # the one inside what torch.compile made: it has gradients
     kind = kind_of(net)
     arguments, conditioner = NETWORKS[kind](net, pipe, null_class)
     vae = getattr(pipe, "vae", None) or getattr(pipe, "vqvae", None)

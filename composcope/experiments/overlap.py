@@ -163,9 +163,8 @@ def scene_rows(distances: Sequence[float], num: int, view: str, size: int) -> li
         rows.append(row("overlap/possible", len(scenes) / num, n=num, **at))
         if len(scenes) > 1:
             found = detect(render(scenes, size=size))
-            outcomes = [
-                match(LocationGrid(), *of, TOLERANCE) for of in zip(asked, found, strict=True)
-            ]
+            judged = zip(asked, found, strict=True)
+            outcomes = [match(LocationGrid(), *pair, TOLERANCE) for pair in judged]
             both = np.array([outcome.found == 2 for outcome in outcomes])
             rows.append(row("overlap/both", mean(both), **at))
     return rows

@@ -52,9 +52,9 @@ def prompt_locality(
     That is the one of `how`, in one image, or the one for locality, over `how.seeds` images.
     keep: a folder for the maps of each seed and noise level; those that are there are not measured
     again."""
-    prompt, seeds, steps = how.prompt or asked.locality, how.seeds, how.locality_steps
-    if how.prompt is not None:
-        seeds = 1
+    prompt = how.prompt or asked.locality
+    seeds = 1 if how.prompt else how.seeds
+    steps = how.locality_steps
     words = Words(prompt, model.encode)
     if not words.all:
         raise InputError(f"the prompt {prompt!r} has no words that can be left out")
