@@ -14,11 +14,11 @@ import tyro
 from jaxtyping import UInt8
 from PIL import Image
 
-from composcope.files import whole, write_png
+from composcope.files import write_png
 from composcope.locality.measure import MAPS, locality
 from composcope.report.locality import heatmaps
 from composcope.results import Row, add_rows, where
-from composcope.results.arrays import read_arrays
+from composcope.results.arrays import read_arrays, write_arrays
 from composcope.runs import load
 from composcope.runs.config import configure
 from composcope.runs.data import images_of
@@ -50,8 +50,7 @@ def main(
     side = configure("images", preset).architecture.resolution
     data = data or place / "centred.npz"
     if name == "centred" and not data.exists():
-        with whole(data) as partial, open(partial, "wb") as file:
-            np.savez_compressed(file, images=centred(scenes, side))
+        write_arrays(data, {"scenes": scenes}, {"images": centred(scenes, side)})
     run = place / "runs" / name
     start(configure("images", preset, {"data": str(data), "images": images}), run)
     model = load(run)

@@ -130,25 +130,16 @@ def paper_concepts() -> Iterator[Concept]:
     yield from each("places", "A {}, wide view, highly detailed photograph.", PLACES)
 
 
+PAINTED = "oil-painting in the style of Van Gogh."
+COMPOSITES = {
+    ("vangogh", "cat", "sushi"): f"A cat eating sushi with chopsticks, {PAINTED}",
+    ("vangogh", "cat"): f"A cat, full body, {PAINTED}",
+    ("sushi", "cat"): "A cat eating sushi with chopsticks.",
+}
 SDXL_PROMPTS = Prompts(
-    concepts=tuple(paper_concepts()),
-    composites=(
-        Composite(
-            "vangogh+cat+sushi",
-            "A cat eating sushi with chopsticks, oil-painting in the style of Van Gogh.",
-            ("vangogh", "cat", "sushi"),
-        ),
-        Composite(
-            "vangogh+cat",
-            "A cat, full body, oil-painting in the style of Van Gogh.",
-            ("vangogh", "cat"),
-        ),
-        Composite("sushi+cat", "A cat eating sushi with chopsticks.", ("sushi", "cat")),
-    ),
-    locality=(
-        "a beautiful photograph with a horse in the middle, "
-        "a dog on the left, and a cat on the right"
-    ),
+    tuple(paper_concepts()),
+    tuple(Composite("+".join(parts), prompt, parts) for parts, prompt in COMPOSITES.items()),
+    "a beautiful photograph with a horse in the middle, a dog on the left, and a cat on the right",
     places=((0.2, 0.6), (0.8, 0.6), (0.5, 0.6), (0.5, 0.15)),
 )
 
