@@ -73,7 +73,15 @@ def locality(
         cond = contract.cond_of(conditioner, sets, clean, seed)
         return states_at(model, clean, sigmas, cond, states, seed)
 
-    origin = origin_of(about, clean, sets, spots, levels)
+    # All that a kept noise level depends on.
+    origin = {
+        **about,
+        "levels": levels if states == "trajectory" else None,
+        "num": len(clean),
+        "shape": list(clean.shape[1:]),
+        "conditions": list(contract.condition_names(sets[0])),
+        "pixels": [list(pixel) for pixel in spots],
+    }
     question = Question(conditioner, sets, spots, seed, memory)
     found = all_levels(model, sigmas, noisy, question, keep, origin)
     audit = Audit(found, spots, sets, places, about=about)
@@ -128,24 +136,6 @@ def pixel_of(place: Sequence[float], size: Sequence[int]) -> Pixel:
 def images_digest(images: X) -> str:
     """Eight characters that change with the images."""
     return hashlib.sha256(images.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
-
-
-def origin_of(
-    about: Mapping[str, Any],
-    clean: X,
-    sets: Sequence[ConditionSet],
-    spots: Sequence[Pixel],
-    levels: int,
-) -> dict[str, Any]:
-    """All that a kept noise level depends on."""
-    return {
-        **about,
-        "levels": levels if about["states"] == "trajectory" else None,
-        "num": len(clean),
-        "shape": list(clean.shape[1:]),
-        "conditions": list(contract.condition_names(sets[0])),
-        "pixels": [list(pixel) for pixel in spots],
-    }
 
 
 def all_levels(
