@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from composcope.adapters import Phrases
 from composcope.evaluation import Found
 from composcope.experiments import neighbourhoods, overlap, penalty, predict
 from composcope.features import sdxl
-from composcope.locality import intervene
+from composcope.locality import LocalConditions, intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
 from composcope.report import sections
 from composcope.report.interventions import beyond
@@ -244,8 +245,9 @@ class Talker:
 
 
 def test_phrases_are_heard_where_they_act():
-    model = neighbourhoods.LocalPhrases(Talker(), ["a left", "a right"], Strongest())
-    x0 = model(torch.zeros(2, 3, 8, 8), torch.ones(2), torch.zeros(2, 2))
+    model = LocalConditions(Talker(), Phrases(Talker().encode), Strongest())
+    cond = model.conditioner([("a left", "a right")] * 2)
+    x0 = model(torch.zeros(2, 3, 8, 8), torch.ones(2), cond)
     assert (x0[:, :, :, 1] == 1).all() and (x0[:, :, :, 6] == 1).all() and x0.sum() == 2 * 3 * 16
 
 

@@ -51,7 +51,7 @@ def test_intervals_cover_the_truth():
         background = torch.randn(20, 3, generator=chance)
         means = truth[:, None] + background + 0.5 * torch.randn(2, 20, 3, generator=chance)
         found = similarity(means, background, resamples=300)
-        hits += found.low[0, 1] <= 0.5 <= found.high[0, 1]
+        hits += found.between.low <= 0.5 <= found.between.high
     assert 84 <= hits <= 100
 
 

@@ -13,7 +13,7 @@ from composcope.diffusion.sample import walk
 from composcope.errors import InputError
 from composcope.features import sdxl
 from composcope.features.capture import capture, first_input
-from composcope.features.text_locality import in_third
+from composcope.features.text import in_third
 from composcope.features.words import Words, dominant, thirds, without, words
 from composcope.locality import influence, pixel_gradient
 

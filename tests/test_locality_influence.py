@@ -4,7 +4,13 @@ path."""
 import torch
 
 from composcope.diffusion.sample import noise
-from composcope.locality.influence import influence, influences, noised, trajectory
+from composcope.locality.influence import (
+    effects,
+    influence,
+    noised,
+    trajectory,
+    without_each_denoised,
+)
 
 PLACES = [(0.125, 0.125), (0.875, 0.125), (0.625, 0.875)]
 
@@ -63,7 +69,9 @@ def test_each_image_has_its_own_set_and_seed_and_all_go_in_one_batch():
         calls.append(cond)
         return paint(x, sigma, cond)
 
-    found = influences(watched, torch.zeros(2, 4, 8, 8), 1.0, Slots(), [PLACES, PLACES[:1]], seed=5)
+    asked = Slots(), [PLACES, PLACES[:1]]
+    every = without_each_denoised(watched, torch.zeros(2, 4, 8, 8), 1.0, *asked, seed=5)
+    found = [effects(x0) for x0 in every]
     assert len(calls) == 1
     assert [len(maps) for maps in found] == [3, 1]
     assert torch.equal(calls[0][0], Slots()([PLACES, PLACES[:1]], seed=5)[0])

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Condition, ConditionSet
+from composcope.diffusion.denoiser import Condition, ConditionSet, Conds
 from composcope.errors import InputError
 
 Encode = Callable[[Sequence[str]], Float[Tensor, "prompts features"]]
@@ -62,15 +62,11 @@ class Classes:
             raise InputError(f"{missing}, so that a class cannot be left out")
         return self.null
 
-    def __call__(
-        self, condition_sets: Sequence[ConditionSet], seed: int = 0
-    ) -> Float[Tensor, "batch features"]:
+    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds:
         labels = [self.of_set(condition_set) for condition_set in condition_sets]
         return torch.eye(self.features)[labels]
 
-    def left_out(
-        self, condition_set: ConditionSet, seed: int = 0
-    ) -> Float[Tensor, "choices features"]:
+    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
         """Row 0: the class; row 1, if there is a class to leave out: none."""
         return self([condition_set, *[()] * len(condition_set)])
 
@@ -100,14 +96,10 @@ class Phrases:
             )
         return self.joint.join(condition_set)
 
-    def __call__(
-        self, condition_sets: Sequence[ConditionSet], seed: int = 0
-    ) -> Float[Tensor, "batch features"]:
+    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds:
         return self.encode([self.prompt(condition_set) for condition_set in condition_sets])
 
-    def left_out(
-        self, condition_set: ConditionSet, seed: int = 0
-    ) -> Float[Tensor, "choices features"]:
+    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
         """Row 0: all phrases; row k + 1: all but the k-th."""
         phrases = list(condition_set)
         fewer = [phrases[:k] + phrases[k + 1 :] for k in range(len(phrases))]

@@ -5,7 +5,7 @@ x0 = b x + c net(a x, t, class or text)       a, b, c, t: prediction.py, by the 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,14 @@ def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = 
     """
     importable()
     pipe, net, scheduler = parts_of(source, scheduler)
+    net = getattr(net, "_orig_mod", net)  # the one inside what torch.compile made: it has gradients
     kind = kind_of(net)
-    network, conditioner = NETWORKS[kind](net, pipe, null_class)
+    arguments, conditioner = NETWORKS[kind](net, pipe, null_class)
     vae = getattr(pipe, "vae", None) or getattr(pipe, "vqvae", None)
+    real_times = net.config.get("time_embedding_type", "positional") != "learned"
     return Adapted(
-        network,
-        convention_of(scheduler, real_times(net)),
+        Network(net, arguments),
+        convention_of(scheduler, real_times),
         conditioner,
         shape_of(net),
         pictures if vae is None else Decoder(vae),
@@ -96,7 +98,7 @@ def parts_of(source: Any, scheduler: Any) -> tuple[Any, Any, Any]:
         net = parts.get("unet") or parts.get("transformer")
         if net is None:
             raise InputError(f"{type(source).__name__} has neither a unet nor a transformer")
-        return source, uncompiled(net), scheduler or source.scheduler
+        return source, net, scheduler or source.scheduler
     if isinstance(source, str):
         raise InputError(
             f"from_diffusers takes what is loaded: DiffusionPipeline.from_pretrained({source!r})"
@@ -106,12 +108,7 @@ def parts_of(source: Any, scheduler: Any) -> tuple[Any, Any, Any]:
             "from_diffusers takes a pipeline, or a network and its scheduler; the scheduler says "
             f"which noise the network was trained on, and it is {type(scheduler).__name__}"
         )
-    return None, uncompiled(source), scheduler
-
-
-def uncompiled(net: Any) -> Any:
-    """The network inside what torch.compile made of it: gradients are taken of that."""
-    return getattr(net, "_orig_mod", net)
+    return None, source, scheduler
 
 
 def kind_of(net: Any) -> str:
@@ -130,10 +127,6 @@ def shape_of(net: Any) -> tuple[int, int, int] | None:
         return None
     height, width = (size, size) if isinstance(size, int) else size
     return net.config.in_channels, height, width
-
-
-def real_times(net: Any) -> bool:
-    return net.config.get("time_embedding_type", "positional") != "learned"
 
 
 def convention_of(scheduler: Any, real: bool) -> Convention:
@@ -155,84 +148,110 @@ def convention_of(scheduler: Any, real: bool) -> Convention:
     return PREDICTIONS[predicts](Steps(scheduler.alphas_cumprod, real))
 
 
-def predicted(out: Any, x_t: X) -> X:
-    """What a network returned, without the variance that some have as a second half."""
-    F = out.sample
-    half = F.shape[1] == 2 * x_t.shape[1]
-    return (F[:, : x_t.shape[1]] if half else F).to(x_t.dtype)
+# The arguments of a network beside x_t and t, made of x_t and cond.
+Arguments = Callable[[X, Cond], dict[str, Any]]
+Made = tuple[Arguments, Any]  # with the conditioner of that cond
 
 
 @dataclass(frozen=True, eq=False)
-class Unconditional:
-    """A network of x_t and t alone."""
+class Network:
+    """A network of diffusers as model(x_t, t, cond)."""
 
     net: Any
+    arguments: Arguments
 
     def __call__(self, x_t: X, t: Tensor, cond: Cond = None) -> X:
-        if cond is not None:
-            raise InputError("the network is unconditional: nothing can be asked of it")
-        return predicted(self.net(x_t.to(self.net.dtype), t), x_t)
+        named = self.arguments(x_t, cond)
+        F = self.net(x_t.to(self.net.dtype), timestep=t, **named).sample
+        # Some have a variance as a second half.
+        half = F.shape[1] == 2 * x_t.shape[1]
+        return (F[:, : x_t.shape[1]] if half else F).to(x_t.dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class OfClasses:
-    """A network of x_t, t and a class; cond is one-hot."""
-
-    net: Any
-    classes: Classes
-
-    def __call__(self, x_t: X, t: Tensor, cond: Cond = None) -> X:
-        cond = self.classes([()]).expand(len(x_t), -1) if cond is None else cond
-        if cond.shape[1] != self.classes.features:
-            raise InputError(
-                f"cond has {cond.shape[1]} features, not one for each of the network's "
-                f"{self.classes.features} classes"
-            )
-        labels = cond.argmax(1).to(x_t.device)
-        return predicted(self.net(x_t.to(self.net.dtype), t, class_labels=labels), x_t)
+def unet(net: Any, pipe: Any, null_class: int | None) -> Made:
+    if net.config.class_embed_type is not None:
+        raise InputError(f"class embeddings of type {net.config.class_embed_type!r} are not known")
+    table = net.config.num_class_embeds
+    if table is None:
+        return nothing_asked, None
+    if null_class is not None and not 0 <= null_class < table:
+        raise InputError(f"null_class is {null_class}; the network has classes 0 to {table - 1}")
+    last = null_class == table - 1  # usually: then the classes are those before it
+    classes = Classes(table - 1 if last else table, null_class)
+    return partial(class_arguments, classes), classes
 
 
-@dataclass(frozen=True, eq=False)
-class OfText:
-    """A network of x_t, t and a text; cond is [embeddings of the tokens | pooled | time ids].
+def dit(net: Any, pipe: Any, null_class: int | None) -> Made:
+    count = net.config.num_embeds_ada_norm
+    classes = Classes(count, null=count, names=getattr(pipe, "labels", {}))
+    return partial(class_arguments, classes), classes
+
+
+def text(net: Any, pipe: Any, null_class: int | None) -> Made:
+    encoder = None if pipe is None else Encoder(pipe)
+    return partial(text_arguments, net, encoder), None if encoder is None else Phrases(encoder)
+
+
+NETWORKS: dict[str, Callable[[Any, Any, int | None], Made]] = {
+    "UNet2DModel": unet,
+    "DiTTransformer2DModel": dit,
+    "UNet2DConditionModel": text,
+    "SD3Transformer2DModel": text,
+}
+
+
+def nothing_asked(x_t: X, cond: Cond) -> dict[str, Any]:
+    if cond is not None:
+        raise InputError("the network is unconditional: nothing can be asked of it")
+    return {}
+
+
+def class_arguments(classes: Classes, x_t: X, cond: Cond) -> dict[str, Any]:
+    """Of a one-hot cond."""
+    cond = classes([()]).expand(len(x_t), -1) if cond is None else cond
+    if cond.shape[1] != classes.features:
+        raise InputError(
+            f"cond has {cond.shape[1]} features, not one for each of the network's "
+            f"{classes.features} classes"
+        )
+    return {"class_labels": cond.argmax(1).to(x_t.device)}
+
+
+def text_arguments(net: Any, encoder: "Encoder | None", x_t: X, cond: Cond) -> dict[str, Any]:
+    """Of cond = [embeddings of the tokens | pooled | time ids].
 
     This is the C = {text_embeds, pooled_embeds, time_ids} of section G. Stable Diffusion 1.5 and 2
     have the first part alone, 3 the first two."""
-
-    net: Any
-    encoder: "Encoder | None"
-
-    @cached_property
-    def widths(self) -> tuple[int, int, int]:
-        """Features of a token, of the pooled embedding, and of the time ids."""
-        config = self.net.config
-        if kind_of(self.net) == "SD3Transformer2DModel":
-            return config.joint_attention_dim, config.pooled_projection_dim, 0
-        if config.addition_embed_type != "text_time":
-            return config.cross_attention_dim, 0, 0
-        ids = 6 * config.addition_time_embed_dim
-        return config.cross_attention_dim, config.projection_class_embeddings_input_dim - ids, 6
-
-    def __call__(self, x_t: X, t: Tensor, cond: Cond = None) -> X:
-        if cond is None and self.encoder is None:
+    if cond is None:
+        if encoder is None:
             raise InputError("the network takes text: give cond, or make it from a whole pipeline")
-        if cond is None:
-            cond = self.encoder.nothing.expand(len(x_t), -1)  # type: ignore[union-attr]
-        token, pooled, ids = self.widths
-        tokens, rest = divmod(cond.shape[1] - pooled - ids, token)
-        if tokens < 1 or rest:
-            raise InputError(
-                f"cond has {cond.shape[1]} features; the network takes tokens of {token} features "
-                f"each, and {pooled + ids} more"
-            )
-        cond = cond.to(x_t.device, self.net.dtype)
-        text, whole, time_ids = cond.split([tokens * token, pooled, ids], dim=1)
-        named: dict[str, Any] = {"encoder_hidden_states": text.unflatten(1, (tokens, token))}
-        if ids:
-            named["added_cond_kwargs"] = {"text_embeds": whole, "time_ids": time_ids}
-        elif pooled:
-            named["pooled_projections"] = whole
-        return predicted(self.net(x_t.to(self.net.dtype), timestep=t, **named), x_t)
+        cond = encoder.nothing.expand(len(x_t), -1)
+    token, pooled, ids = text_widths(net)
+    tokens, rest = divmod(cond.shape[1] - pooled - ids, token)
+    if tokens < 1 or rest:
+        raise InputError(
+            f"cond has {cond.shape[1]} features; the network takes tokens of {token} features "
+            f"each, and {pooled + ids} more"
+        )
+    cond = cond.to(x_t.device, net.dtype)
+    words, whole, time_ids = cond.split([tokens * token, pooled, ids], dim=1)
+    named: dict[str, Any] = {"encoder_hidden_states": words.unflatten(1, (tokens, token))}
+    if ids:
+        named["added_cond_kwargs"] = {"text_embeds": whole, "time_ids": time_ids}
+    elif pooled:
+        named["pooled_projections"] = whole
+    return named
+
+
+def text_widths(net: Any) -> tuple[int, int, int]:
+    """Features of a token, of the pooled embedding, and of the time ids."""
+    config = net.config
+    if kind_of(net) == "SD3Transformer2DModel":
+        return config.joint_attention_dim, config.pooled_projection_dim, 0
+    if config.addition_embed_type != "text_time":
+        return config.cross_attention_dim, 0, 0
+    ids = 6 * config.addition_time_embed_dim
+    return config.cross_attention_dim, config.projection_class_embeddings_input_dim - ids, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,10 +266,8 @@ class Encoder:
         for prompt in prompts:
             count = len(self.pipe.tokenizer(prompt).input_ids)
             if count > most:
-                raise InputError(
-                    f"the prompt {prompt[:40]!r}... has {count} tokens, more than the encoders "
-                    f"read ({most})"
-                )
+                words = f"the prompt {prompt[:40]!r}... has {count} tokens"
+                raise InputError(f"{words}, more than the encoders read ({most})")
         third = {"prompt_2": None, "prompt_3": None} if hasattr(self.pipe, "tokenizer_3") else {}
         made = self.pipe.encode_prompt(
             prompt=list(prompts),
@@ -262,21 +279,12 @@ class Encoder:
         parts = [made[0].flatten(1)]
         if len(made) == 4:
             parts.append(made[2])
-        if self.size_is_asked:
-            side = float(self.size)
+        unet = self.pipe.components.get("unet")
+        if unet is not None and unet.config.addition_embed_type == "text_time":
+            side = float(unet.config.sample_size * self.pipe.vae_scale_factor)  # in pixels
             ids = torch.tensor([side, side, 0, 0, side, side], device=made[0].device)
             parts.append(ids.expand(len(prompts), -1))
         return torch.cat(parts, dim=1).float()
-
-    @property
-    def size_is_asked(self) -> bool:
-        unet = self.pipe.components.get("unet")
-        return unet is not None and unet.config.addition_embed_type == "text_time"
-
-    @property
-    def size(self) -> int:
-        """Pixels a side, as SDXL's time ids say it."""
-        return self.pipe.unet.config.sample_size * self.pipe.vae_scale_factor
 
     @cached_property
     def nothing(self) -> Float[Tensor, "1 features"]:
@@ -295,45 +303,7 @@ class Decoder:
 
     @torch.no_grad()
     def __call__(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
-        return np.concatenate([self.one(latent) for latent in x.split(1)])
-
-    def one(self, latent: X) -> UInt8[np.ndarray, "1 rows columns 3"]:
         vae = self.vae.float()  # SDXL's overflows in half precision
         shift = vae.config.get("shift_factor") or 0.0
-        latent = latent.to(vae.device, torch.float32) / vae.config.scaling_factor + shift
-        return pictures(vae.decode(latent).sample)
-
-
-Made = tuple[Callable[..., X], Any]  # a network as model(x_t, t, cond), and its conditioner
-
-
-def unet(net: Any, pipe: Any, null_class: int | None) -> Made:
-    if net.config.num_class_embeds is None and net.config.class_embed_type is None:
-        return Unconditional(net), None
-    if net.config.class_embed_type is not None:
-        raise InputError(f"class embeddings of type {net.config.class_embed_type!r} are not known")
-    table = net.config.num_class_embeds
-    if null_class is not None and not 0 <= null_class < table:
-        raise InputError(f"null_class is {null_class}; the network has classes 0 to {table - 1}")
-    last = null_class == table - 1  # usually: then the classes are those before it
-    classes = Classes(table - 1 if last else table, null_class)
-    return OfClasses(net, classes), classes
-
-
-def dit(net: Any, pipe: Any, null_class: int | None) -> Made:
-    count = net.config.num_embeds_ada_norm
-    classes = Classes(count, null=count, names=getattr(pipe, "labels", {}))
-    return OfClasses(net, classes), classes
-
-
-def text(net: Any, pipe: Any, null_class: int | None) -> Made:
-    encoder = None if pipe is None else Encoder(pipe)
-    return OfText(net, encoder), None if encoder is None else Phrases(encoder)
-
-
-NETWORKS: dict[str, Callable[[Any, Any, int | None], Made]] = {
-    "UNet2DModel": unet,
-    "DiTTransformer2DModel": dit,
-    "UNet2DConditionModel": text,
-    "SD3Transformer2DModel": text,
-}
+        latents = x.to(vae.device, torch.float32) / vae.config.scaling_factor + shift
+        return np.concatenate([pictures(vae.decode(one).sample) for one in latents.split(1)])

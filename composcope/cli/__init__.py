@@ -1,7 +1,7 @@
 """How it is asked for: `composcope COMMAND ...`; one file a command, imported when it is called.
 
 Each file of this room is opened by what its --help says, a line to paste first, and has a frozen
-dataclass `Args` and `main(args)`. One whose defaults depend on its arguments has `parse` as well."""
+dataclass `Args` and `main(args)`; one whose defaults depend on its arguments also has `parse`."""
 
 import importlib.metadata
 import inspect
@@ -35,8 +35,6 @@ COMMANDS = {
 }
 COMPLETION = "--tyro-print-completion"
 FLAT = (tyro.conf.OmitArgPrefixes,)  # options of a dataclass in Args have no prefix
-
-
 USAGE = """composcope scenes --objects 1-3 --num 12 --size 128 --out scenes
 
 commands:

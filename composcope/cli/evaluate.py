@@ -59,8 +59,6 @@ def main(args: Args) -> None:
 
 
 def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:
-    if args.max < 0:
-        raise InputError("--max is at least 0")
     model = load(str(args.run), args.snapshot, args.device, args.conditioner)
     drawer = intervene(model, args.intervention, args.radius) if args.intervention else model
     drawn_from = (dict(drawer.about), args.way, args.seed, args.steps)

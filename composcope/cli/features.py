@@ -16,9 +16,10 @@ from pathlib import Path
 from composcope import options
 from composcope.errors import InputError
 from composcope.features import features, sdxl
-from composcope.features.measure import GROUPS, MATRICES, no_denormals
-from composcope.features.prompts import PAPER_CONCEPTS, prompts_for
-from composcope.features.text import DTYPES, TextSettings, measure_text
+from composcope.features.measure import GROUPS, no_denormals
+from composcope.features.profile import MATRICES
+from composcope.features.prompts import DTYPES, PAPER_CONCEPTS, TextSettings, prompts_for
+from composcope.features.text import measure_text
 from composcope.files import write_pngs
 from composcope.locality import maps_of
 from composcope.report import features as figures

@@ -4,7 +4,6 @@ The models that come with the package: what each was trained on, and K_max, the 
 of objects up to which it draws what is asked by the paper's rule, with its 95 % interval."""
 
 import json
-import sys
 from dataclasses import dataclass
 
 from composcope.progress import tell
@@ -18,7 +17,6 @@ class Args:
 
 def main(args: Args) -> None:
     found = models()
-    if args.json:
-        sys.stdout.writelines(json.dumps(line) + "\n" for line in found)
-        return
-    tell(models_table(found), "next: composcope sample NAME, or composcope.load(NAME) in Python")
+    lines = "".join(json.dumps(line) + "\n" for line in found)
+    then = "next: composcope sample NAME, or composcope.load(NAME) in Python"
+    tell(models_table(found), then, json=lines if args.json else None)

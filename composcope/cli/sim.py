@@ -14,7 +14,7 @@ from composcope.files import write_png
 from composcope.report.theory import circles_figure, claims_table, toy_pictures
 from composcope.results import add_rows, check_out, tell_rows
 from composcope.theory.circles import DRAWS, circles
-from composcope.theory.measure import measured_toys, toys_named
+from composcope.theory.measure import measured_toys
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,17 @@ class Args:
 
 
 def main(args: Args) -> None:
-    toys_named("sim", args.only)
     if args.images < 1 or args.draws < 1:
         raise InputError("--images and --draws are at least 1")
     check_out(args.out)
     folder = args.out.with_suffix("")
-    if args.circles:
-        run = folder / f"circles-{args.contrast:g}-{args.images}-{args.seed}"
-        rows = circles(args.contrast, args.images, args.seed, run, args.draws)
-        add_rows(args.out, rows)
-        write_png(run / "circles.png", circles_figure(rows))
-    else:
+    told = (args.out, args.json, f"curves and figures: {folder}", "composcope report")
+    if not args.circles:
         rows = measured_toys("sim", args.only, args.out, toy_pictures)
-    tables = [] if args.circles else [claims_table(rows)]
-    made = f"curves and figures: {folder}"
-    tell_rows(rows, args.out, args.json, made, "composcope report", *tables)
+        tell_rows(rows, *told, claims_table(rows))
+        return
+    run = folder / f"circles-{args.contrast:g}-{args.images}-{args.seed}"
+    rows = circles(args.contrast, args.images, args.seed, run, args.draws)
+    add_rows(args.out, rows)
+    write_png(run / "circles.png", circles_figure(rows))
+    tell_rows(rows, *told)

@@ -21,6 +21,7 @@ Sigmas = Float[Tensor, " batch"]
 Cond = Float[Tensor, "batch features"] | None
 Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour name, a word
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
+Conds = Float[Tensor, "sets features"]  # a row of cond for each of several condition sets
 
 
 STEEP = 4.0  # logits of the gate are this many times an output of unit magnitude
@@ -44,13 +45,9 @@ class Conditioner(Protocol):
     @property
     def features(self) -> int: ...
 
-    def __call__(
-        self, condition_sets: Sequence[ConditionSet], seed: int = 0
-    ) -> Float[Tensor, "batch features"]: ...
+    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds: ...
 
-    def left_out(
-        self, condition_set: ConditionSet, seed: int = 0
-    ) -> Float[Tensor, "choices features"]:
+    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
         """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
         were."""
         ...
@@ -78,7 +75,7 @@ class Drawer(Protocol):
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
         """x as pictures."""
         ...
 
@@ -136,7 +133,7 @@ class Wrapper:
     def about(self) -> Mapping[str, Any]:
         return {**getattr(self.denoiser, "about", {}), **self.changes}
 
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
         return self.denoiser.decode(x)  # type: ignore[attr-defined]
 
 

@@ -5,8 +5,7 @@ noise, unlike on CLEVR.
     python -m composcope.experiments.centred_subject --data cifar10.npz  any images: .npz or folder
 
 The U-Net of the preset is trained on them with nothing asked, and its pixel gradients are measured
-on noised images.
-"""
+on noised images."""
 
 from pathlib import Path
 
@@ -15,11 +14,11 @@ import tyro
 from jaxtyping import UInt8
 from PIL import Image
 
-from composcope.files import whole, write_png
+from composcope.files import write_png
 from composcope.locality.measure import MAPS, locality
 from composcope.report.locality import heatmaps
 from composcope.results import Row, add_rows, where
-from composcope.results.arrays import read_arrays
+from composcope.results.arrays import read_arrays, write_arrays
 from composcope.runs import load
 from composcope.runs.config import configure
 from composcope.runs.data import images_of
@@ -31,14 +30,11 @@ RULES = Rules(objects=(1, 1), sizes=("large",), spread=0.3, camera_jitter=0.0, l
 
 
 def centred(count: int, side: int) -> UInt8[np.ndarray, "n side side 3"]:
-    """Large objects near the origin, seen close: 64x64 pixels out of 320x240, of which the object
-    fills half."""
+    """Large objects, seen close: 64x64 pixels out of 320x240, of which the object fills half."""
     pictures = render([sample(0, i, RULES) for i in range(count)], (320, 240))
     middle = pictures[:, 68:132, 125:189]
-    resized = (
-        Image.fromarray(picture).resize((side, side), Image.Resampling.BOX) for picture in middle
-    )
-    return np.stack([np.asarray(picture) for picture in resized])
+    small = [Image.fromarray(one).resize((side, side), Image.Resampling.BOX) for one in middle]
+    return np.stack([np.asarray(picture) for picture in small])
 
 
 def main(
@@ -49,14 +45,12 @@ def main(
     scenes: int = 4_000,
     num: int = 16,
 ) -> list[Row]:
-    """Train, measure, and say how wide the gradients are in the middle of the image at each noise
-    level."""
+    """Train, measure, and say how wide gradients are in the middle of the image over noise."""
     place, name = out / preset, "centred" if data is None else data.stem
     side = configure("images", preset).architecture.resolution
     data = data or place / "centred.npz"
     if name == "centred" and not data.exists():
-        with whole(data) as partial, open(partial, "wb") as file:
-            np.savez_compressed(file, images=centred(scenes, side))
+        write_arrays(data, {"scenes": scenes}, {"images": centred(scenes, side)})
     run = place / "runs" / name
     start(configure("images", preset, {"data": str(data), "images": images}), run)
     model = load(run)

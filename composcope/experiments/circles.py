@@ -5,8 +5,7 @@ contrast brings a concept forward; on the unseen combination accuracy need not r
 
 Circles of two colours and two sizes, the blue small one never trained on, at three contrasts of the
 colours and from three seeds: nine trainings of 250 steps, about 5 minutes of one core each, one
-after the other. The same command goes on where it was stopped.
-"""
+after the other. The same command goes on where it was stopped."""
 
 from pathlib import Path
 
@@ -29,8 +28,7 @@ def main(
     work: Path = Path("runs/circles"),
     out: Path = Path("composcope/models/sim/circles.jsonl"),
 ) -> list[Row]:
-    """Accuracies along every training, then the claims; rows of a training are added when it is
-    finished."""
+    """Accuracies along every training, then the claims; rows of each when it is finished."""
     torch.set_num_threads(1)
     pairs = [(contrast, seed) for contrast in contrasts for seed in seeds]
     rows: list[Row] = []

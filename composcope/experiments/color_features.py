@@ -1,8 +1,7 @@
 """Claim (Figures 5, 11): a colour-conditioned model composes in part, and colours are disentangled
 in some layers.
 
-python -m composcope.experiments.color_features --preset laptop
-"""
+python -m composcope.experiments.color_features --preset laptop"""
 
 from pathlib import Path
 

@@ -1,7 +1,6 @@
 """Claim (Table 2): the more of its objects a training image labels, the further a model composes.
 
-python -m composcope.experiments.label_policies --preset laptop
-"""
+python -m composcope.experiments.label_policies --preset laptop"""
 
 from pathlib import Path
 

@@ -1,8 +1,7 @@
 """Claim (Figures 1, 8; Table 1): trained on 1-3 objects, a grid of all locations composes beyond,
 other labels do not.
 
-python -m composcope.experiments.length_generalization --preset laptop
-"""
+python -m composcope.experiments.length_generalization --preset laptop"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,8 +42,7 @@ def main(
     num: int | None = None,
     runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """K_max of every run, the paper's beside; the share of exact images over K as a figure; Figure
-    1."""
+    """K_max of every run, the paper's beside; the share of exact images over K; Figure 1."""
     rows = study_rows(preset, out, runs, num)
     usual = where(rows, snapshot="final", intervention=None, asked="paper")
     place = out / preset

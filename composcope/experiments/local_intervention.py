@@ -4,8 +4,7 @@ even from one object.
     python -m composcope.experiments.local_intervention --preset laptop
 
 Beside it what the paper does not have: the failing model with local conditions, or composed, at
-sampling time.
-"""
+sampling time."""
 
 from pathlib import Path
 
@@ -25,8 +24,7 @@ def main(
     num: int | None = None,
     runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """K_max of every run and intervention; every effect between them, and on which terms they are
-    compared."""
+    """K_max of every run and intervention; effects between them, and their terms."""
     rows = where(study_rows(preset, out, runs, num), what=["length/k_max", "length/found"])
     for row in where(rows, what="length/k_max", rule="paper", snapshot="final"):
         means = "" if row.intervention is None else f" {row.intervention} {row.radius or ''}"

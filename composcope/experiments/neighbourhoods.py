@@ -7,25 +7,23 @@ Local conditions need neighbourhoods. Here they come from influence maps (equati
 at the very image that is drawn: every pixel hears the condition that acts most on it (`own`), or
 every condition gets a place of its own where it acts most (`peaks`). Asked for colours, and for
 phrases of the small text-to-image model, with and without, counted by the detector. Images are
-kept: the same command goes on where it was stopped.
-"""
+kept: the same command goes on where it was stopped."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import tyro
 
-from composcope.diffusion.denoiser import Cond, Drawer, Sigmas, Wrapper, X
-from composcope.diffusion.sample import sample
+from composcope.diffusion.denoiser import Drawer
+from composcope.diffusion.sample import Levels, sample
 from composcope.errors import InputError
 from composcope.evaluation import Found, detect, evaluate
+from composcope.experiments.text_control import PLACES
 from composcope.features import sdxl
 from composcope.files import write_png
-from composcope.locality import INTERVENTIONS, intervene
-from composcope.locality.neighbourhoods import Asked, Neighbourhoods, none_and_singles
+from composcope.locality import intervene
 from composcope.report.interventions import neighbourhood_figure
 from composcope.report.sheets import sheet
 from composcope.results import Row, add_rows, mean, row
@@ -36,7 +34,6 @@ from composcope.scenes.scene import COLORS, SHAPES
 from composcope.study.table import COLORS_ASKED, STEPS
 
 WAYS = ("own", "peaks")
-PLACES = ("on the left", "in the middle", "on the right")  # thirds of the width
 Phrase = tuple[str, str, int]  # colour, shape, third of the width
 
 
@@ -74,45 +71,13 @@ def main(
     return rows
 
 
-# ----------------------------------------------------------------------------
-# Phrases of a prompt.
-
-
-class LocalPhrases(Wrapper):
-    """A text-to-image denoiser asked for the same phrases in every image, each pixel by the phrase
-    of its neighbourhood; cond is not used.
-    """
-
-    def __init__(self, model: Any, phrases: Sequence[str], neighbourhoods: Neighbourhoods):
-        super().__init__(model)
-        self.phrases = tuple(phrases)
-        self.neighbourhoods = neighbourhoods
-        self.conds = model.encode(["", *phrases])
-
-    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
-        passes = len(self.conds)
-        many = x.repeat_interleave(passes, 0)
-        x0 = self.denoiser(many, sigma.repeat_interleave(passes), self.conds.repeat(len(x), 1))
-        size = (x.shape[2], x.shape[3])
-        parts = torch.eye(passes - 1, device=x.device)
-        subsets = none_and_singles(passes - 1, x.device)
-        joined = []
-        for own, level in zip(x0.split(passes), sigma, strict=True):
-            asked = Asked(parts, None, float(level), size)
-            weights = self.neighbourhoods.weights(asked, subsets, own)
-            joined.append((weights[:, None] * own).sum(0))
-        return torch.stack(joined)
-
-
 def phrases_of(K: int, index: int) -> list[Phrase]:
     """K objects of different colours, each in a third of its own, a function of the index."""
     chance = np.random.default_rng([K, index])
     thirds = sorted(chance.permutation(len(PLACES))[:K].tolist())
     colors = chance.permutation(list(COLORS))[:K].tolist()
-    return [
-        (color, str(chance.choice(SHAPES)), third)
-        for color, third in zip(colors, thirds, strict=True)
-    ]
+    pairs = zip(colors, thirds, strict=True)
+    return [(color, str(chance.choice(SHAPES)), third) for color, third in pairs]
 
 
 def words_of(phrase: Phrase) -> str:
@@ -121,48 +86,41 @@ def words_of(phrase: Phrase) -> str:
 
 
 def text_rows(name: str, num: int, steps: int, folder: Path) -> list[Row]:
-    """For one to three phrases, of which the training had one or two: phrases that are met, with
-    the colour in its third, and objects drawn.
-    """
+    """For one to three phrases (in training, one or two): those that are met, and objects drawn."""
     model = sdxl.load(name)
     rows: list[Row] = []
     for way in (None, *WAYS):
+        drawer = model if way is None else intervene(model, way)
+        kept = folder / f"{name}-{way or 'plain'}"
         images: list[np.ndarray] = []
         for K in range(1, len(PLACES) + 1):
             about = {"run": name, "intervention": way, "K": K, "steps": steps, "num": num}
-            path = folder / f"{name}-{way or 'plain'}" / f"K{K}.npz"
+            path = kept / f"K{K}.npz"
+            asked = [phrases_of(K, index) for index in range(num)]
             if path.exists():
                 drawn = read_arrays(path, about)["images"]
             else:
-                drawn = drawn_phrases(model, K, num, steps, way)
+                drawn = drawn_phrases(drawer, asked, model.levels(steps))
                 write_arrays(path, about, {"images": drawn})
             images.append(drawn[:4])
             found = detect(drawn)
-            asked = [phrases_of(K, index) for index in range(num)]
             met = [met_by(some, things) for some, things in zip(asked, found, strict=True)]
             at = {"run": name, "intervention": way, "K": K, "steps": steps, "seed": 0}
             rows.append(row("text/found", mean(np.array(met)), **at))
             rows.append(row("text/drawn", mean(np.array([len(some) for some in found])), **at))
         blank = np.concatenate(images)
-        write_png(
-            folder / f"{name}-{way or 'plain'}" / "sheet.png",
-            sheet(blank, [()] * len(blank), columns=len(images[0])),
-        )
+        columns = len(images[0])
+        write_png(kept / "sheet.png", sheet(blank, [()] * len(blank), columns=columns))
     return rows
 
 
-def drawn_phrases(model: Any, K: int, num: int, steps: int, way: str | None) -> np.ndarray:
+def drawn_phrases(drawer: Drawer, asked: Sequence[list[Phrase]], levels: Levels) -> np.ndarray:
     """An image of each set of phrases, from seeds 0, 1, 2, ..."""
-    levels = model.levels(steps)
     pictures = []
-    for index in range(num):
-        said = [words_of(phrase) for phrase in phrases_of(K, index)]
-        denoiser: Any = model
-        if way is not None:
-            denoiser = LocalPhrases(model, said, INTERVENTIONS[way])
-        cond = model.encode([" and ".join(said)])
-        x = sample(denoiser, [index], model.shape, cond, levels, "euler")
-        pictures.append(model.decode(x)[0])
+    for index, phrases in enumerate(asked):
+        cond = drawer.conditioner([[words_of(phrase) for phrase in phrases]])
+        x = sample(drawer, [index], drawer.shape, cond, levels, "euler")
+        pictures.append(drawer.decode(x)[0])
     return np.stack(pictures)
 
 

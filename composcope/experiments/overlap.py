@@ -7,8 +7,7 @@ Two places at distances from 0.05 to 0.3 of the image, asked of models that comp
 ways, counted by the detector. Beside them what can be known without a model: real scenes of two
 such objects, which the detector may misread too, and the theory, by which a pixel hears the nearer
 of two conditions, so that an object is drawn as far as it lies on its own side of the border.
-Images are kept: the same command goes on where it was stopped.
-"""
+Images are kept: the same command goes on where it was stopped."""
 
 import math
 from collections.abc import Sequence
@@ -40,12 +39,11 @@ DISTANCES = (0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3)
 # Centres of pairs lie where training scenes have objects on all sides.
 MIDDLE = ((0.4, 0.6), (0.45, 0.6))  # u, v
 Pair = tuple[tuple[float, float], tuple[float, float]]
+Widths = Float[np.ndarray, " object"]
 
 
 def pairs(distance: float, num: int, seed: int = 0) -> list[Pair]:
-    """So many pairs of places at this distance, in any direction. The i-th pairs of all distances
-    have one centre and one direction.
-    """
+    """In any direction; the i-th pairs of all distances have one centre and one direction."""
     found: list[Pair] = []
     for index in range(num):
         chance = np.random.default_rng([seed, index])
@@ -70,15 +68,17 @@ def main(
         raise InputError("an overlap needs at least one distance and 2 images at each")
     models: list[Drawer] = [intervene(load(run), "local") for run in with_local]
     models += [load(run) for run in runs]
+    folder = out.with_suffix("")
     rows: list[Row] = []
     shown: list[np.ndarray] = []
     asked: list[Pair] = []
     for model in models:
-        answers = [
-            at_distance(model, distance, num, steps, out.with_suffix(""))
-            for distance in track(distances, f"{model.about['run']}: distances")
-        ]
-        found = model_rows(model, distances, answers, steps)
+        every = track(distances, f"{model.about['run']}: distances")
+        answers = [at_distance(model, distance, num, steps, folder) for distance in every]
+        outcomes = [some.outcomes(model.conditioner, TOLERANCE) for some in answers]
+        counts = np.array([[one.found for one in some] for some in outcomes])
+        about = {**model.about, "K": 2, "tolerance": TOLERANCE, "steps": steps, "seed": 0}
+        found = curve_rows(counts, distances, about)
         if isinstance(model, Model) and model.config.net == "local":
             found.append(patch_row(model))
         add_rows(out, found)
@@ -89,7 +89,6 @@ def main(
     known = scene_rows(distances, num, view, models[0].shape[1]) + theory_rows(distances, view)
     add_rows(out, known)
     rows += known
-    folder = out.with_suffix("")
     if len({image.shape for image in shown}) == 1:
         write_png(folder / "sheet.png", sheet(np.stack(shown), asked, columns=len(distances)))
     write_png(folder / "overlap.png", overlap_figure(rows))
@@ -106,37 +105,23 @@ def at_distance(model: Drawer, distance: float, num: int, steps: int, folder: Pa
     return answered(model, pairs(distance, num), 0, steps, folder / f"{name}.npz", about)
 
 
-def model_rows(
-    model: Drawer, distances: Sequence[float], answers: Sequence[Answers], steps: int
-) -> list[Row]:
-    coordinates = {**model.about, "K": 2, "tolerance": TOLERANCE, "steps": steps, "seed": 0}
-    counts = np.array(
-        [[one.found for one in some.outcomes(model.conditioner, TOLERANCE)] for some in answers]
-    )
-    return curve_rows(counts, distances, coordinates)
-
-
-def curve_rows(
-    counts: np.ndarray, distances: Sequence[float], coordinates: dict[str, Any]
-) -> list[Row]:
+def curve_rows(counts: np.ndarray, distances: Sequence[float], about: dict[str, Any]) -> list[Row]:
     """Of the objects found, [distance, image]: their mean, the share of images with both, and the
-    distance at which that falls to a half.
-    """
+    distance at which that falls to a half."""
     rows = []
     for distance, found in zip(distances, counts, strict=True):
-        at = {**coordinates, "distance": distance}
+        at = {**about, "distance": distance}
         rows.append(row("overlap/found", mean(found), **at))
         rows.append(row("overlap/both", mean(found == 2), **at))
     curves = resampled((counts == 2).T.astype(float))
     fails = np.array([crossing(np.array(distances), curve) for curve in curves])
-    rows.append(row("overlap/fails", estimate(fails, counts.shape[1]), **coordinates))
+    rows.append(row("overlap/fails", estimate(fails, counts.shape[1]), **about))
     return rows
 
 
 def patch_row(model: Model) -> Row:
     """Places nearer than a patch is wide fall into one patch. Trained with one label a patch-local
-    network has never seen two there: the theory promises nothing below.
-    """
+    network has never seen two there: the theory promises nothing below."""
     size = model.config.architecture
     width = (2 * size.radius + 1) / size.grid_size
     return row("overlap/one_patch", width, **model.about)
@@ -147,8 +132,7 @@ def crossing(
 ) -> float:
     """Going from far to near, the distance at which the share first falls to `level`, between
     measured ones on a straight line; the nearest where it never does, the farthest where it is
-    below from the start.
-    """
+    below from the start."""
     order = np.argsort(distances)[::-1]
     far, share = distances[order], shares[order]
     below = np.flatnonzero(share < level)
@@ -163,8 +147,7 @@ def crossing(
 
 def scene_rows(distances: Sequence[float], num: int, view: str, size: int) -> list[Row]:
     """What the detector finds in scenes that do have two objects there, where such scenes exist:
-    objects that stand in each other are no scene.
-    """
+    objects that stand in each other are no scene."""
     rules = Rules(objects=(2, 2), camera_jitter=0.0, lamp_jitter=0.0, view=view)
     rows = []
     for distance in distances:
@@ -180,18 +163,15 @@ def scene_rows(distances: Sequence[float], num: int, view: str, size: int) -> li
         rows.append(row("overlap/possible", len(scenes) / num, n=num, **at))
         if len(scenes) > 1:
             found = detect(render(scenes, size=size))
-            both = [
-                match(LocationGrid(), pair, some, TOLERANCE).found == 2
-                for pair, some in zip(asked, found, strict=True)
-            ]
-            rows.append(row("overlap/both", mean(np.array(both)), **at))
+            judged = zip(asked, found, strict=True)
+            outcomes = [match(LocationGrid(), *pair, TOLERANCE) for pair in judged]
+            both = np.array([outcome.found == 2 for outcome in outcomes])
+            rows.append(row("overlap/both", mean(both), **at))
     return rows
 
 
 def theory_rows(distances: Sequence[float], view: str, scenes: int = 400) -> list[Row]:
-    """How much of an object lies in its own neighbourhood, a mean over the objects of training
-    scenes. Lemma 1 asks for all of it.
-    """
+    """How much of an object lies in its own neighbourhood; Lemma 1 asks for all of it."""
     widths = half_widths(view, scenes)
     rows = []
     for distance in distances:
@@ -202,7 +182,7 @@ def theory_rows(distances: Sequence[float], view: str, scenes: int = 400) -> lis
     return rows
 
 
-def half_widths(view: str, scenes: int) -> Float[np.ndarray, " object"]:
+def half_widths(view: str, scenes: int) -> Widths:
     """Of the objects of training scenes, in image sides."""
     rules = Rules(camera_jitter=0.0, lamp_jitter=0.0, view=view)
     widths = []
@@ -214,12 +194,8 @@ def half_widths(view: str, scenes: int) -> Float[np.ndarray, " object"]:
     return np.array(widths)
 
 
-def own_side(
-    distance: float, half_width: Float[np.ndarray, " object"]
-) -> Float[np.ndarray, " object"]:
-    """The part of a disc on its side of the line half way to the other place: 1 less a circular
-    segment.
-    """
+def own_side(distance: float, half_width: Widths) -> Widths:
+    """The part of a disc on its side of the line half way to the other: 1 less a segment."""
     a = np.minimum(distance / 2 / half_width, 1.0)
     return 1 - (np.arccos(a) - a * np.sqrt(1 - a**2)) / np.pi
 

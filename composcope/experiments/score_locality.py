@@ -1,5 +1,4 @@
-"""Claim (Figures 2, 10): models that compose have local conditional scores, those that do not have
-not.
+"""Claim (Figures 2, 10): models that compose have local conditional scores, others have not.
 
     python -m composcope.experiments.score_locality --preset laptop
 
@@ -25,8 +24,7 @@ def main(
     num: int | None = None,
     runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """Conditional locality of every run with its interval; the scatter against the K_max gain, with
-    its correlation."""
+    """Conditional locality of every run; the scatter against the K_max gain, its correlation."""
     rows = study_rows(preset, out, runs, num)
     for row in where(rows, what="locality/conditional_locality"):
         print(f"{row.run:12} {row.snapshot:7} conditional locality {row.estimate}")

@@ -5,8 +5,7 @@ the image do not (section E.3).
     python -m composcope.experiments.score_machines
 
 Denoisers made of one set of training scenes of 1-3 objects, judged like every other model. Images
-are kept as they are drawn: the same command goes on where it was stopped.
-"""
+are kept as they are drawn: the same command goes on where it was stopped."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from pathlib import Path
 
 import tyro
 
+from composcope.adapters.prediction import Adapted, ours
+from composcope.diffusion.pixels import Pixels
 from composcope.evaluation import evaluate
 from composcope.files import write_png
 from composcope.report.evaluation import curve
@@ -21,7 +22,7 @@ from composcope.results import Row, add_rows, where
 from composcope.scenes.condition import LocationGrid
 from composcope.scenes.dataset import Stream
 from composcope.scenes.rules import Rules
-from composcope.theory.score_machine import MachineDrawer
+from composcope.theory.score_machine import score_machine
 
 GRID = 8
 TRAINED = 3
@@ -29,8 +30,7 @@ TRAINED = 3
 
 @dataclass(frozen=True)
 class Kind:
-    """Which objects of a training scene are labelled (None: conditions are ignored), and how far a
-    patch reaches."""
+    """Which objects are labelled (None: conditions are ignored), and how far a patch reaches."""
 
     name: str
     labels: str | None
@@ -54,8 +54,7 @@ def main(
     side: int = 32,
     out: Path = Path("results/evaluate-score-machines.jsonl"),
 ) -> list[Row]:
-    """K_max of every machine by both rules, objects found and exact images for each K; a curve over
-    K."""
+    """K_max of every machine by both rules, objects found and exact images for each K; a curve."""
     rows: list[Row] = []
     folder = out.with_suffix("")
     for machine in drawers(scenes, side):
@@ -70,14 +69,18 @@ def main(
     return rows
 
 
-def drawers(scenes: int, side: int) -> Iterator[MachineDrawer]:
+def drawers(scenes: int, side: int) -> Iterator[Adapted]:
+    """Machines are asked, judged and shown as models are."""
     conditioner = LocationGrid(GRID)
     rules = Rules(objects=(1, TRAINED), camera_jitter=0.0, lamp_jitter=0.0)
     for kind in KINDS:
         data = Stream(rules, side, conditioner, kind.labels or "all", 0).batch(0, scenes)
         cond = data.cond if kind.labels else None
-        about = {"run": kind.name, "trained": TRAINED, "labels": kind.labels}
-        yield MachineDrawer(data.images, cond, conditioner, GRID, kind.radius, about)
+        pixels = Pixels.measure(data.images, fixed=True)
+        machine = score_machine(pixels.encode(data.images), cond, GRID, kind.radius)
+        drawer = Adapted(machine, ours, conditioner, (3, side, side), pixels.decode)
+        drawer.about = {"run": kind.name, "trained": TRAINED, "labels": kind.labels}
+        yield drawer
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""A small SDXL of our own: diffusers' classes with SDXL's structure, trained on captions of our
-scenes.
+"""A small SDXL of our own: diffusers' classes, SDXL's structure, trained on captions of scenes.
 
     nice python -m composcope.experiments.text_control --steps 7000
 
@@ -11,29 +10,29 @@ Every analysis of SDXL runs on it, and what a word means is known: "left" is the
 picture. x0 is the 32x32 image with 2x2 pixels folded into channels, in place of an autoencoder. The
 weight is EDM's lambda: without it the noise levels at which words matter hardly count, since x0 is
 small there beside the noise. Each word of a caption is left out with probability 0.1, so that
-prompts without one are nothing new. The same command goes on where it stopped.
-"""
+prompts without one are nothing new. The same command goes on where it stopped."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 import tyro
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from composcope.adapters.diffusers import importable
 from composcope.diffusion import checkpoint
 from composcope.diffusion.pixels import Pixels
+from composcope.features.prompts import Composite, Concept, Prompts
 from composcope.features.words import without, words
-from composcope.files import whole, write_text
+from composcope.files import write_text
 from composcope.progress import track
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, Scene
+from composcope.tensors import save_tensors
 
 RULES = Rules(
     objects=(1, 2), sizes=("large",), materials=("rubber",), camera_jitter=0.0, lamp_jitter=0.0
@@ -42,8 +41,7 @@ PLACES = ("on the left", "in the middle", "on the right")  # thirds of the width
 SIZE, FOLD, LENGTH = 32, 2, 24  # pixels, pixels a cell, tokens
 SIGMA_REL, BATCH, RATE = 0.1, 16, 2e-3
 EVERY = 100  # steps between checkpoints
-# CLIP's bytes and those of its merges that our words need: tokens are CLIP's own, their numbers are
-# not.
+# CLIP's bytes and the merges that our words need: tokens are CLIP's own, their numbers are not.
 TOKENIZER = Path(__file__).parents[1] / "models" / "text_control" / "tokenizer"
 
 
@@ -52,29 +50,20 @@ class Args:
     """nice python -m composcope.experiments.text_control --steps 7000"""
 
     steps: int = 7000
-    """Of 16 captions each, about 0.25 s a step on one core; the rate falls to zero towards the
-    last.
-    """
-    scenes: int = 8000
-    """Scenes that are drawn once and used again and again."""
-    work: Path = Path("runs/text_control")
-    """Checkpoints and the log."""
-    out: Path = Path("composcope/models/text_control")
-    """Where the pipeline goes."""
+    """Of 16 captions each, about 0.25 s on one core; the rate falls to zero towards the last."""
+    scenes: int = 8000  # Scenes that are drawn once and used again and again.
+    work: Path = Path("runs/text_control")  # Checkpoints and the log.
+    out: Path = Path("composcope/models/text_control")  # Where the pipeline goes.
 
 
 def phrases(scene: Scene) -> list[str]:
     thirds = [min(2, max(0, int(3 * u))) for u, _ in scene.places]
-    return [
-        f"a {o.color} {o.shape} {PLACES[third]}"
-        for o, third in zip(scene.objects, thirds, strict=True)
-    ]
+    pairs = zip(scene.objects, thirds, strict=True)
+    return [f"a {thing.color} {thing.shape} {PLACES[third]}" for thing, third in pairs]
 
 
 def spoken(said: list[str], chance: np.random.Generator) -> str:
-    """A caption: objects in any order, a word left out now and then, and one in ten with nothing to
-    say.
-    """
+    """A caption: objects in any order, a word left out now and then, and one in ten is empty."""
     prompt = " and ".join(said[i] for i in chance.permutation(len(said)))
     lost = [word for word in words(prompt) if chance.random() < 0.1]
     return without(prompt, lost) if chance.random() >= 0.1 else ""
@@ -83,16 +72,11 @@ def spoken(said: list[str], chance: np.random.Generator) -> str:
 def pipeline(seed: int = 0):
     """SDXL's parts, small: 1.8 M weights on three levels."""
     importable()
+    import transformers as clip
     from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
-    from transformers import (
-        CLIPTextConfig,
-        CLIPTextModel,
-        CLIPTextModelWithProjection,
-        CLIPTokenizer,
-    )
 
-    tokenizer = CLIPTokenizer.from_pretrained(TOKENIZER, model_max_length=LENGTH)
-    text = CLIPTextConfig(
+    tokenizer = clip.CLIPTokenizer.from_pretrained(TOKENIZER, model_max_length=LENGTH)
+    text = clip.CLIPTextConfig(
         vocab_size=len(tokenizer),
         hidden_size=64,
         intermediate_size=256,
@@ -127,8 +111,8 @@ def pipeline(seed: int = 0):
     )
     return StableDiffusionXLPipeline(
         vae=None,
-        text_encoder=CLIPTextModel(text),
-        text_encoder_2=CLIPTextModelWithProjection(text),
+        text_encoder=clip.CLIPTextModel(text),
+        text_encoder_2=clip.CLIPTextModelWithProjection(text),
         tokenizer=tokenizer,
         tokenizer_2=tokenizer,
         unet=unet,
@@ -138,12 +122,9 @@ def pipeline(seed: int = 0):
     )
 
 
-def loss(
-    pipe, x0: Tensor, captions: list[str], chance: torch.Generator, sigma_data: float
-) -> Tensor:
-    ids = pipe.tokenizer(
-        captions, padding="max_length", max_length=LENGTH, truncation=True, return_tensors="pt"
-    ).input_ids
+def loss(pipe, x0: Tensor, said: list[str], chance: torch.Generator, sigma_data: float) -> Tensor:
+    how = {"padding": "max_length", "max_length": LENGTH, "truncation": True}
+    ids = pipe.tokenizer(said, return_tensors="pt", **how).input_ids
     one = pipe.text_encoder(ids, output_hidden_states=True)
     two = pipe.text_encoder_2(ids, output_hidden_states=True)
     context = torch.cat([one.hidden_states[-2], two.hidden_states[-2]], dim=-1)
@@ -153,8 +134,8 @@ def loss(
     sigma = (1 / pipe.scheduler.alphas_cumprod[t] - 1).sqrt()[:, None, None, None]
     eps = torch.randn(x0.shape, generator=chance)
     scaled = (x0 + sigma * eps) / (sigma**2 + 1).sqrt()
-    said = {"text_embeds": two.text_embeds, "time_ids": time_ids}
-    error = (pipe.unet(scaled, t, context, added_cond_kwargs=said).sample - eps).square()
+    more = {"text_embeds": two.text_embeds, "time_ids": time_ids}
+    error = (pipe.unet(scaled, t, context, added_cond_kwargs=more).sample - eps).square()
     return ((1 + (sigma / sigma_data) ** 2) * error).mean()
 
 
@@ -166,11 +147,8 @@ def drawn(count: int) -> tuple[list[list[str]], Tensor, Pixels]:
     scenes = [sample(0, index, RULES) for index in range(count)]
     images = torch.from_numpy(render(scenes, SIZE)).permute(0, 3, 1, 2) / 127.5 - 1
     pixels = Pixels.measure(images[:2000], fixed=True)
-    return (
-        [phrases(scene) for scene in scenes],
-        F.pixel_unshuffle(pixels.encode(images), FOLD),
-        pixels,
-    )
+    x0 = F.pixel_unshuffle(pixels.encode(images), FOLD)
+    return [phrases(scene) for scene in scenes], x0, pixels
 
 
 def rate(step: int, steps: int) -> float:
@@ -179,9 +157,7 @@ def rate(step: int, steps: int) -> float:
 
 
 def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
-    """A step is a function of its number and the weights before it: a stopped training ends with
-    the same weights.
-    """
+    """A step is a function of its number and the weights before it: what stopped goes on."""
     model = parts(pipe).train()
     state = checkpoint.State(model, "adam", [SIGMA_REL])
     note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
@@ -208,50 +184,29 @@ def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.Sta
     return state
 
 
-def asked() -> dict:
-    """Prompts for the analyses, in the words of the captions; single concepts are captions with the
-    rest left out.
-    """
-    said = {
-        "colors": [f"a {c}" for c in COLORS],
-        "shapes": [f"a {s}" for s in SHAPES],
-        "places": [f"a {p}" for p in PLACES],
-    }
-    concepts = [
-        {
-            "name": prompt.split()[-1],
-            "category": category,
-            "prompt": prompt,
-            "word": prompt.split()[-1],
-        }
-        for category, some in said.items()
-        for prompt in some
-    ]
-    composites = [
-        {
-            "name": "red cube left",
-            "prompt": "a red cube on the left",
-            "parts": ["red", "cube", "left"],
-        },
-        {
-            "name": "blue sphere middle",
-            "prompt": "a blue sphere in the middle",
-            "parts": ["blue", "sphere", "middle"],
-        },
-    ]
-    places = [[1 / 6, 0.5], [5 / 6, 0.5], [0.5, 0.5], [0.5, 0.1]]
+def asked() -> Prompts:
+    """Prompts for the analyses; single concepts are captions with the rest left out."""
+    concepts = []
+    for category, names in {"colors": COLORS, "shapes": SHAPES, "places": PLACES}.items():
+        for name in names:
+            word = name.split()[-1]
+            concepts.append(Concept(word, category, f"a {name}", word))
+    composites = (
+        Composite("red cube left", "a red cube on the left", ("red", "cube", "left")),
+        Composite(
+            "blue sphere middle", "a blue sphere in the middle", ("blue", "sphere", "middle")
+        ),
+    )
     locality = "a red cube on the left and a blue sphere on the right"
-    return {"concepts": concepts, "composites": composites, "locality": locality, "places": places}
+    places = ((1 / 6, 0.5), (5 / 6, 0.5), (0.5, 0.5), (0.5, 0.1))
+    return Prompts(tuple(concepts), composites, locality, places)
 
 
 def ship(pipe, averages: dict[str, Tensor], pixels: Pixels, out: Path) -> None:
     parts(pipe).load_state_dict(averages, strict=False)
     pipe.to(torch.float16).save_pretrained(out)
-    with whole(out / "pixels.safetensors") as partial:
-        save_file(
-            {name: tensor.contiguous() for name, tensor in pixels.state_dict().items()}, partial
-        )
-    write_text(out / "prompts.json", json.dumps(asked(), indent=1) + "\n")
+    save_tensors(out / "pixels.safetensors", pixels.state_dict())
+    write_text(out / "prompts.json", json.dumps(asdict(asked()), indent=1) + "\n")
 
 
 def main(args: Args) -> None:

@@ -1,5 +1,4 @@
-"""What happens inside a network: activations by the names of its modules, through hooks that only
-look.
+"""What happens inside a network: activations by the names of its modules; hooks only look.
 
     with capture(network, ["enc.32x32_block0"], keep): network(...)     calls keep(name, activation)
 
@@ -33,8 +32,7 @@ def first_input(module: nn.Module, args: tuple, named: dict, result: Any) -> Ten
 def capture(
     network: nn.Module, layers: Sequence[str], keep: Keep, read: Read = output
 ) -> Iterator[None]:
-    """Hand what `read` sees of each call of the named modules to `keep`; the network computes what
-    it always does."""
+    """Hand what `read` sees of each call of the named modules to `keep`."""
     modules = dict(network.named_modules())
     if unknown := [name for name in layers if name not in modules]:
         some = ", ".join(list(modules)[1:6])
@@ -51,8 +49,7 @@ def capture(
 
 
 class Means:
-    """Means over samples, kept as sums in single precision: one tensor a key, however many samples
-    there were."""
+    """Means over samples, kept as sums in single precision: one tensor a key."""
 
     def __init__(self) -> None:
         self.sums: dict[str, Tensor] = {}
@@ -68,8 +65,7 @@ class Means:
 
 
 def places(activation: Tensor) -> Float[Tensor, "batch channel height width"]:
-    """An activation as a map: [batch, places, channel] of a transformer on a square image becomes
-    one, a map stays."""
+    """As a map: [batch, places, channel] of a transformer on a square image becomes one."""
     if activation.ndim == 3:
         side = round(activation.shape[1] ** 0.5)
         if side**2 != activation.shape[1]:

@@ -1,5 +1,4 @@
-"""Means of activations along the way from noise to image, one file a concept and group of seeds,
-made once.
+"""Means of activations on the way from noise to image, a file a concept and group of seeds.
 
     mu_i(layer, level) = mean over seeds of the layer's activation at the x of that noise level,
     asked for concept i
@@ -33,6 +32,8 @@ from composcope.progress import track
 from composcope.results.arrays import MADE_FROM, check_origin
 from composcope.tensors import read_about, read_tensor, save_tensors
 
+Stacked = Float[Tensor, "n groups features"]
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -63,8 +64,7 @@ def mean_activations(
     grid: int,
     scale: float = 1.0,
 ) -> dict[str, Tensor]:
-    """Means over the batch of every probe at every named level, and of the final x in each output
-    space.
+    """Means over the batch of every probe at every level, and of the final x in each output space.
 
     x is unit noise. `scale` guides the way down; what is looked at is the denoiser asked for the
     concept, and nothing else."""
@@ -100,8 +100,7 @@ def adder(
 
 
 def modulated_layers(network: nn.Module) -> tuple[str, ...]:
-    """Where the embedding of the condition has just scaled the channels of an EDM2 block: the input
-    of conv_res1.
+    """Where the condition has just scaled the channels of an EDM2 block: the input of conv_res1.
 
     This is the product that section E.4 looks at, after its nonlinearity."""
     return tuple(name for name, _ in network.named_modules() if name.endswith(".conv_res1"))
@@ -127,8 +126,7 @@ class MeansFolder:
         call: Callable[[], object],
         calls: int,
     ) -> None:
-        """Make what is not there; say first what it will take, from one timed `call` of which a
-        file needs `calls`."""
+        """Make what is not there; say first what it takes, by a timed `call`, `calls` a file."""
         paths = {self.path(*key): make for key, make in todo.items()}
         for path in paths:
             if path.exists():
@@ -160,11 +158,8 @@ class MeansFolder:
         except InputError as error:
             raise InputError(f"{error}; remove it to make it again") from None
 
-    def stack(
-        self, entries: Sequence[tuple[str, str]], groups: int
-    ) -> Float[Tensor, "n groups features"]:
-        """One layer of many concepts; an entry is a concept and the key under which its files have
-        the layer."""
+    def stack(self, entries: Sequence[tuple[str, str]], groups: int) -> Stacked:
+        """One layer of many concepts; an entry is a concept and the layer's key in its files."""
 
         def layer(name: str, key: str) -> Tensor:
             return torch.stack([self.read(name, group, key).flatten() for group in range(groups)])

@@ -10,7 +10,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -25,16 +24,14 @@ from composcope.features.means import (
     mean_activations,
     modulated_layers,
 )
-from composcope.features.profile import NOTHING, ConceptMeans, Matrices
+from composcope.features.profile import NOTHING, ConceptMeans
 from composcope.files import locked
 from composcope.locality.contract import condition_names
 from composcope.results import Row
-from composcope.results.arrays import write_arrays
 
 GROUPS = 10  # of samples, for the intervals
 STEPS = 15
 LOOKED_AT = {"high": 3, "mid": 7, "low": 11}  # of 15 steps: sigma 22, 2.5 and 0.10
-MATRICES = "matrices.npz"  # what the cosine matrices are drawn from
 # the paper's feature space: encoder layers of the two finest sizes, 128 and 64 of 128
 SPACE_SIZES = 2
 
@@ -47,20 +44,21 @@ def features(
     groups: int = GROUPS,
     device: str = "cpu",
 ) -> list[Row]:
-    """Cosines between the mean activations of all single conditions (equation 3), at every layer
-    they modulate.
+    """Cosines between the mean activations of single conditions (equation 3), layer by layer.
 
     model: a trained run, whose conditioner chooses the conditions.
     num: samples of each condition, in `groups` that are resampled for the intervals.
     keep: a folder for the means of each condition and group; those that are there are not made
     again."""
     if model.conditioner is None:
-        reason = "nothing is asked of this model's images; there are no concepts to compare"
-        raise InputError(f"features: {reason}")
+        raise InputError(
+            "features: nothing is asked of this model; there are no concepts to compare"
+        )
     layers = modulated_layers(model) if isinstance(model, nn.Module) else ()
     if not layers:
-        reason = "this model has no layers of its own that its condition modulates"
-        raise InputError(f"features: {reason}")
+        raise InputError(
+            "features: this model has no layers of its own that its condition modulates"
+        )
     if groups < 2 or num < groups:
         needed = "2 groups at least, and a sample in each"
         raise InputError(f"features: {num} samples in {groups} groups; {needed}")
@@ -94,10 +92,9 @@ def features(
     # Cosines of every layer, and of the paper's feature space.
     entries = {name: (name, "") for name in asked}
     concepts = ConceptMeans(means, entries, groups, size * groups, about=about)
-    rows, matrices = concepts.over_layers(layers, list(LOOKED_AT), coder, ["pixel"])
-    rows += concepts.feature_space(early_layers(means, layers), list(LOOKED_AT), "encoder")
-    keep_matrices(keep, about, matrices, list(asked))
-    return rows
+    rows = concepts.over_layers(layers, list(LOOKED_AT), coder, ["pixel"], keep)
+    space = early_layers(means, layers)
+    return rows + concepts.feature_space(space, list(LOOKED_AT), "encoder")
 
 
 @contextmanager
@@ -126,11 +123,3 @@ def early_layers(means: MeansFolder, layers: tuple[str, ...]) -> list[str]:
     sizes = {layer: means.read(NOTHING, 0, f"{layer}@{level}").shape[-1] for layer in encoder}
     finest = sorted(set(sizes.values()), reverse=True)[:SPACE_SIZES]
     return [layer for layer in encoder if sizes[layer] in finest]
-
-
-def keep_matrices(
-    folder: Path, about: Mapping[str, Any], matrices: Matrices, concepts: list[str]
-) -> None:
-    """The cosine matrices by "layer@level", and the concepts in their order."""
-    arrays = {name: matrix.astype(np.float32) for name, matrix in matrices.items()}
-    write_arrays(folder / MATRICES, about, {"concepts": np.array(concepts, dtype=str), **arrays})

@@ -16,46 +16,39 @@ from jaxtyping import Float
 from torch import Tensor
 
 from composcope.errors import InputError
-from composcope.results.estimate import ENDS, RESAMPLES, Estimate, estimate, weights
+from composcope.results.estimate import RESAMPLES, Estimate, estimate, weights
+
+Means = Float[Tensor, "n groups features"]
+Background = Float[Tensor, "groups features"]
+Grams = Float[Tensor, "n n groups groups"]
+Cosines = Float[Tensor, "one_and_resamples n n"]
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """Cosines at one layer and noise level. Without categories every concept is its own, and
-    `within` is None."""
+    """Cosines at one layer and noise level; without categories every concept is its own."""
 
     matrix: Float[np.ndarray, "n n"]
-    low: Float[np.ndarray, "n n"]
-    high: Float[np.ndarray, "n n"]
     between: Estimate
     within: Estimate | None = None
     ratio: Estimate | None = None  # of version 3, figure 5; it blows up where between -> 0
     gap: Estimate | None = None  # within - between
 
 
-def gram(
-    means: Float[Tensor, "n groups features"], background: Float[Tensor, "groups features"]
-) -> Float[Tensor, "n n groups groups"]:
+def gram(means: Means, background: Background) -> Grams:
     """K of the header, in double precision: d is a small difference of large means."""
     delta = means.double() - background.double()
     return torch.einsum("iaf,jbf->ijab", delta, delta)
 
 
-def cosines(
-    K: Float[Tensor, "n n groups groups"], w: Float[Tensor, "resamples groups"]
-) -> Float[Tensor, "resamples n n"]:
-    """Equation 3 for each weighting of the groups; a concept that does not differ from the
-    background has cosine 0."""
+def cosines(K: Grams, w: Float[Tensor, "one_and_resamples groups"]) -> Cosines:
+    """Equation 3 for each weighting of the groups; where a concept is the background, 0."""
     inner = torch.einsum("ra,ijab,rb->rij", w, K, w)
     norm = inner.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
     return (inner / (norm[:, :, None] * norm[:, None, :]).clamp(min=1e-300)).clamp(-1, 1)
 
 
-def replicates(
-    means: Float[Tensor, "n groups features"],
-    background: Float[Tensor, "groups features"],
-    resamples: int = RESAMPLES,
-) -> Float[Tensor, "one_and_resamples n n"]:
+def replicates(means: Means, background: Background, resamples: int = RESAMPLES) -> Cosines:
     """Cosine matrices: of all samples, then of resampled groups, the same for every layer."""
     groups = means.shape[1]
     if groups < 2:
@@ -64,15 +57,12 @@ def replicates(
 
 
 def summary(
-    cosine: Float[Tensor, "one_and_resamples n n"],
-    categories: Sequence[str] | None = None,
-    n: int | None = None,
+    cosine: Cosines, categories: Sequence[str] | None = None, n: int | None = None
 ) -> Similarity:
     """The matrix, and means of its pairs within and between categories; n samples are behind them.
 
     categories: of the first concepts; those beyond (composites) are in the matrix and not in the
     means."""
-    low, high = np.quantile(cosine[1:].numpy(), ENDS, axis=0)
     matrix = cosine[0].numpy()
     names = list(categories) if categories is not None else list(map(str, range(len(matrix))))
     same = torch.tensor([[a == b for b in names] for a in names])
@@ -80,8 +70,7 @@ def summary(
     chosen = cosine[:, : len(names), : len(names)].numpy()
     between = chosen[:, pairs & ~same].mean(1)
     if not (pairs & same).any():
-        return Similarity(matrix, low, high, estimate(between, n))
+        return Similarity(matrix, estimate(between, n))
     within = chosen[:, pairs & same].mean(1)
-    ratio = estimate(within / between, n)
-    gap = estimate(within - between, n)
-    return Similarity(matrix, low, high, estimate(between, n), estimate(within, n), ratio, gap)
+    found = (between, within, within / between, within - between)
+    return Similarity(matrix, *(estimate(one, n) for one in found))

@@ -1,33 +1,30 @@
-"""From means on disk to the disentanglement profile: cosines of every layer, of parts of the
-network, of outputs.
+"""From means on disk to the disentanglement profile: cosines of layers, of parts, of outputs.
 
-ratio(layer) = mean cosine within categories / mean cosine between them       (version 3, figure 5)
-"""
+ratio(layer) = mean cosine within categories / mean cosine between them     (version 3, figure 5)"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from composcope.features import probe
 from composcope.features.means import MeansFolder
 from composcope.features.prompts import Prompts
 from composcope.progress import track
-from composcope.results import Row, row
+from composcope.results import Row, row, write_arrays
 from composcope.results.estimate import estimate
 
 NOTHING = "nothing asked"
-Matrices = dict[str, Float[np.ndarray, "n n"]]
+MATRICES = "matrices.npz"  # what the cosine matrices are drawn from
 
 
 def short(layer: str) -> str:
-    """A layer as rows and figures name it: enc.16x16_block0; up 1.0.2 for block 1, attention 0,
-    transformer 2."""
+    """As rows name it: enc.16x16_block0; up 1.0.2 is block 1, attention 0, transformer 2."""
     plain = layer.removesuffix(".conv_res1").removesuffix(".attn2").removeprefix("denoiser.net.")
     block = re.sub(r"_blocks?\.", " ", plain, count=1)
     return re.sub(r"attentions\.|transformer_blocks\.", "", block)
@@ -35,7 +32,7 @@ def short(layer: str) -> str:
 
 @dataclass(frozen=True)
 class ConceptMeans:
-    """ConceptMeans whose means are on disk, and the coordinates of what is measured of them.
+    """Concepts whose means are on disk, and the coordinates of what is measured of them.
 
     entries: by name, the file and the prefix under which a concept has its layers.
     categories: of the first entries; those beyond (composites) are in the matrices only.
@@ -49,14 +46,12 @@ class ConceptMeans:
     background: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def cosines(self, key: str) -> Float[Tensor, "one_and_resamples n n"]:
+    def cosines(self, key: str) -> probe.Cosines:
         entries = [(name, prefix + key) for name, prefix in self.entries.values()]
         background = self.means.stack([(NOTHING, self.background + key)], self.groups)[0]
         return probe.replicates(self.means.stack(entries, self.groups), background)
 
-    def mean_cosines(
-        self, layers: Sequence[str], level: str
-    ) -> Float[Tensor, "one_and_resamples n n"]:
+    def mean_cosines(self, layers: Sequence[str], level: str) -> probe.Cosines:
         """The mean of several layers' cosines, as the paper's "feature-space" is (section E.4)."""
         return torch.stack([self.cosines(f"{layer}@{level}") for layer in layers]).mean(0)
 
@@ -65,16 +60,21 @@ class ConceptMeans:
         layers: Sequence[str],
         levels: Sequence[str],
         part: Callable[[str], str],
-        outputs: Sequence[str] = (),
-    ) -> tuple[list[Row], Matrices]:
-        """Every layer at every noise level; each part, by its layers' mean; each output space."""
+        outputs: Sequence[str],
+        folder: Path,
+    ) -> list[Row]:
+        """Every layer at every noise level; each part, by its layers' mean; each output space.
+
+        The matrices go into the folder by "layer@level", with the concepts in their order."""
         rows: list[Row] = []
-        matrices: Matrices = {}
+        matrices = {"concepts": np.array(list(self.entries), dtype=str)}
 
         def add(key: str, cosine: Tensor, **where: Any) -> None:
             summary = probe.summary(cosine, self.categories, self.num)
-            matrices[key] = summary.matrix
-            rows.extend(self.rows_of(summary, **where))
+            matrices[key] = summary.matrix.astype(np.float32)
+            for name in ("between", "within", "ratio", "gap"):
+                if (value := getattr(summary, name)) is not None:
+                    rows.append(row(f"features/{name}", value, **self.about, **where))
 
         for level in levels:
             parts: dict[str, list[Tensor]] = {}
@@ -88,11 +88,11 @@ class ConceptMeans:
                 add(f"{name}@{level}", torch.stack(several).mean(0), **where)
         for space in outputs:
             add(space, self.cosines(space), layer=space, part="output")
-        return rows, matrices
+        write_arrays(folder / MATRICES, self.about, matrices)
+        return rows
 
     def feature_space(self, layers: Sequence[str], levels: Sequence[str], part: str) -> list[Row]:
-        """The mean cosine between concepts in the layers that the paper calls "feature-space"
-        (Figures 5 and 7)."""
+        """The mean cosine in the layers that the paper calls "feature-space" (Figures 5 and 7)."""
         rows = []
         for level in levels:
             found = probe.summary(self.mean_cosines(layers, level), self.categories, self.num)
@@ -104,22 +104,9 @@ class ConceptMeans:
                 rows.append(row("features/feature_space_within", found.within, **about))
         return rows
 
-    def rows_of(self, summary: probe.Similarity, **where: Any) -> list[Row]:
-        found = {name: getattr(summary, name) for name in ("between", "within", "ratio", "gap")}
-        return [
-            row(f"features/{name}", value, **{**self.about, **where})
-            for name, value in found.items()
-            if value is not None
-        ]
-
-    def composites(
-        self, cosine: Float[Tensor, "one_and_resamples n n"], asked: Prompts, tokens: bool
-    ) -> list[Row]:
+    def composites(self, cosine: probe.Cosines, asked: Prompts, tokens: bool) -> list[Row]:
         """Cosine of each composite with each of its parts, and its mean with the other concepts
-        (figure 7, version 1).
-
-        tokens: entries of composites are "composite: part", seen at the token of the part; else
-        whole composites."""
+        (figure 7, version 1). With `tokens` entries are "composite: part", seen at its token."""
         order = list(self.entries)
         rows = []
         for composite in asked.composites:

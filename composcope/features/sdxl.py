@@ -7,8 +7,7 @@ of them folded into 3 r^2 channels, with their constants in a file."""
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from composcope.adapters.diffusers import from_diffusers, importable
-from composcope.adapters.prediction import Adapted
-from composcope.diffusion.denoiser import Cond, Sigmas, X
+from composcope.diffusion.denoiser import Wrapper, X
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise
 from composcope.errors import InputError
@@ -64,40 +62,23 @@ def load(model: str, device: str = "cpu", dtype: torch.dtype = torch.float32) ->
     return SDXL(pipe.to(device), read_tensors(constants) if parts else None)
 
 
-@dataclass(frozen=True, eq=False)
-class SDXL:
-    """A Denoiser in latent space. x and cond are single precision; the U-Net has its own."""
+class SDXL(Wrapper):
+    """A Denoiser in latent space, for which None as cond asks for nothing as SDXL itself does.
 
-    pipe: Any
-    constants: dict[str, Tensor] | None = None  # of pixels, in place of an autoencoder
+    constants: of pixels, in place of an autoencoder."""
 
-    def __post_init__(self) -> None:
-        self.pipe.set_progress_bar_config(disable=True)
-        for part in (self.unet, self.pipe.text_encoder, self.pipe.text_encoder_2):
-            part.eval().requires_grad_(False)
-        if self.pipe.vae is None and self.constants is None:
+    def __init__(self, pipe: Any, constants: dict[str, Tensor] | None = None):
+        if pipe.vae is None and constants is None:
             raise InputError("the pipeline has neither an autoencoder nor pixels.safetensors")
-        _ = self.denoiser  # what cannot be adapted is refused now
-
-    @cached_property
-    def denoiser(self) -> Adapted:
-        return from_diffusers(self.pipe)
-
-    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
-        """x0; cond None is SDXL's own notion of nothing asked."""
-        return self.denoiser(x, sigma, cond)
-
-    @property
-    def conditioner(self) -> Any:
-        return self.denoiser.conditioner
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.denoiser.shape
-
-    @property
-    def unet(self) -> nn.Module:
-        return self.pipe.unet
+        pipe.set_progress_bar_config(disable=True)
+        for part in (pipe.unet, pipe.text_encoder, pipe.text_encoder_2):
+            part.eval().requires_grad_(False)
+        adapted = from_diffusers(pipe)
+        if constants is not None:
+            adapted.decode = partial(unfolded, constants)
+        super().__init__(adapted)
+        self.pipe = pipe
+        self.unet: nn.Module = pipe.unet
 
     @property
     def device(self) -> torch.device:
@@ -124,18 +105,9 @@ class SDXL:
         self.scheduler.set_timesteps(steps)
         return noise(seeds, self.shape).to(self.device) * float(self.scheduler.init_noise_sigma)
 
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
-        if self.constants is None:
-            return self.denoiser.decode(x)
-        fold = math.isqrt(x.shape[1] // 3)
-        pixels = Pixels(self.constants["centre"], float(self.constants["scale"]))
-        return pixels.decode(F.pixel_shuffle(x.cpu(), fold))
-
     @property
     def transformer_blocks(self) -> tuple[str, ...]:
-        """Every BasicTransformerBlock, down, mid and up.
-
-        Its output is the hidden state after the feed-forward."""
+        """Down, mid and up; the output of each is the hidden state after the feed-forward."""
         modules = self.unet.named_modules()
         found = [name for name, m in modules if type(m).__name__ == "BasicTransformerBlock"]
         return tuple(sorted(found, key=lambda name: PARTS.index(part_of(name))))
@@ -148,6 +120,13 @@ class SDXL:
         if at is None:
             raise InputError(f"the word {word!r} is not in the prompt {prompt!r}")
         return len(self.pipe.tokenizer(prompt[: at.end]).input_ids) - 2
+
+
+def unfolded(constants: dict[str, Tensor], x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
+    """The pictures of pixels that were folded into channels."""
+    fold = math.isqrt(x.shape[1] // 3)
+    pixels = Pixels(constants["centre"], float(constants["scale"]))
+    return pixels.decode(F.pixel_shuffle(x.cpu(), fold))
 
 
 def part_of(layer: str) -> str:

@@ -1,13 +1,11 @@
 """Are concepts disentangled inside a text-to-image model? Figures 7 and 13; version 3, Figure 5.
 
-    rows = text_features(sdxl.load("text_control"), prompts)
-
 Hidden states after every transformer block, and the attention that places pay to the concept's own
 word."""
 
-import tempfile
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +13,12 @@ import torch
 from torch import Tensor
 
 from composcope.diffusion.denoiser import X
-from composcope.errors import InputError
 from composcope.features import sdxl
 from composcope.features.capture import pooled
 from composcope.features.means import MeansFolder, Probe, Schedule, mean_activations
-from composcope.features.measure import keep_matrices, same
+from composcope.features.measure import same
 from composcope.features.profile import NOTHING, ConceptMeans
-from composcope.features.prompts import Prompts
+from composcope.features.prompts import Prompts, TextSettings
 from composcope.files import locked
 from composcope.results import Row
 
@@ -30,34 +27,16 @@ PICTURE_SIDE = 64  # pixels of the final images are compared at this size
 
 
 def text_features(
-    model: sdxl.SDXL,
-    asked: Prompts,
-    seeds: int = 10,
-    steps: int = 15,
-    guidance: float = 5.0,
-    grid: int = 4,
-    seed: int = 0,
-    keep: Path | None = None,
-    run: str | None = None,
+    model: sdxl.SDXL, asked: Prompts, how: TextSettings, seed: int, keep: Path, run: str
 ) -> list[Row]:
-    """Cosines between the mean activations of prompts (equation 3), at every transformer block of
-    the U-Net.
+    """Cosines between the mean activations of prompts (equation 3), at every transformer block.
 
-    steps: of the sampler; looked at are the first (high noise), the middle and the last.
-    guidance: of the samples; activations are those of the denoiser asked for the prompt.
-    grid: activations are averaged to at most this many places a side.
     keep: a folder for the means of each prompt and seed; those that are there are not made again.
     """
-    if seeds < 2 or steps < 3 or grid < 1:
-        raise InputError("features of prompts need at least 2 seeds, 3 steps and a grid of 1")
-    if keep is None:
-        with tempfile.TemporaryDirectory() as folder:
-            how = seeds, steps, guidance, grid, seed
-            return text_features(model, asked, *how, Path(folder), run)
-
     # Means of every prompt, and of nothing asked.
     blocks = model.transformer_blocks
     attentions = tuple(f"{block}.attn2" for block in blocks)
+    steps = how.steps
     schedule = Schedule(model.levels(steps), {"high": 0, "mid": steps // 2, "low": steps - 1})
     texts = prompts_of(asked)
     outputs = {"latent": same, "pixel": partial(picture_tensor, model)}
@@ -70,36 +49,36 @@ def text_features(
             probes.append(Probe(attentions, read, f"attn/{part}/"))
         x = model.start([one], steps) / schedule.sigmas[0].to(model.device)
         looking = probes, x, model.encode([prompt]), schedule, outputs
-        return mean_activations(model, model.unet, *looking, grid, guidance)
+        return mean_activations(model, model.unet, *looking, how.grid, how.guidance)
 
-    setting = f"guidance {guidance:g}, {steps} steps, {grid} places a side"
+    setting = f"guidance {how.guidance:g}, {steps} steps, {how.grid} places a side"
     about: dict[str, Any] = {"run": run, "seed": seed, "setting": setting}
     prompts = {name: text for name, (text, _) in texts.items()}
     means = MeansFolder(keep, {**about, "prompts": prompts})
-    todo = {(name, one): partial(make, name, seed + one) for name in texts for one in range(seeds)}
-    calls = steps * (1 if guidance == 1 else 2) + len(schedule.steps)
+    every = product(texts, range(how.seeds))
+    todo = {(name, one): partial(make, name, seed + one) for name, one in every}
+    calls = steps * (1 if how.guidance == 1 else 2) + len(schedule.steps)
     with locked(keep):
         means.make(todo, "prompts and seeds", partial(trial, model), calls)
 
     # Cosines of hidden states and of attention maps.
     categories = [concept.category for concept in asked.concepts]
-    groups: dict[str, Any] = {"groups": seeds, "num": seeds, "categories": categories}
+    groups: dict[str, Any] = {"groups": how.seeds, "num": how.seeds, "categories": categories}
     states, maps = {**about, "maps": "hidden"}, {**about, "maps": "attention"}
     whole = {name: (name, "") for name in texts if name != NOTHING}
-    tokens = token_entries(asked)
     hidden = ConceptMeans(means, whole, **groups, about=states)
+    tokens = token_entries(asked)
     attention = ConceptMeans(means, tokens, **groups, background="attn//", about=maps)
+    levels = list(schedule.steps)
     rows = []
     both = (hidden, blocks, ("latent", "pixel")), (attention, attentions, ())
     for concepts, layers, spaces in both:
-        some, matrices = concepts.over_layers(layers, list(schedule.steps), sdxl.part_of, spaces)
-        mid = [layer for layer in layers if sdxl.part_of(layer) == "mid"]
-        some += concepts.feature_space(mid[:SPACE_LAYERS], list(schedule.steps), "mid")
-        cosine = concepts.mean_cosines(mid, "high")
-        some += concepts.composites(cosine, asked, tokens=concepts is attention)
         folder = keep / concepts.about["maps"]
-        keep_matrices(folder, concepts.about, matrices, list(concepts.entries))
-        rows += some
+        rows += concepts.over_layers(layers, levels, sdxl.part_of, spaces, folder)
+        mid = [layer for layer in layers if sdxl.part_of(layer) == "mid"]
+        rows += concepts.feature_space(mid[:SPACE_LAYERS], levels, "mid")
+        cosine = concepts.mean_cosines(mid, "high")
+        rows += concepts.composites(cosine, asked, tokens=concepts is attention)
     return rows
 
 

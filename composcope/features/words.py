@@ -12,6 +12,8 @@ from typing import ClassVar, NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
+from composcope.diffusion.denoiser import Conds
+
 STOP = "a an and are as at by for from in is it its of on or that the this to was with"
 STOP_WORDS = frozenset(re.findall(r"\w+", STOP))
 Encode = Callable[[Sequence[str]], Float[Tensor, "prompts features"]]
@@ -66,14 +68,10 @@ class Words:
         """The prompt with no more than these of its words."""
         return without(self.prompt, [word for word in self.all if word not in some])
 
-    def __call__(
-        self, condition_sets: Sequence[Sequence[Word]], seed: int = 0
-    ) -> Float[Tensor, "batch features"]:
+    def __call__(self, condition_sets: Sequence[Sequence[Word]], seed: int = 0) -> Conds:
         return self.encode([self.reduced(some) for some in condition_sets])
 
-    def left_out(
-        self, condition_set: Sequence[Word], seed: int = 0
-    ) -> Float[Tensor, "choices features"]:
+    def left_out(self, condition_set: Sequence[Word], seed: int = 0) -> Conds:
         """Row 0: the prompt; row k + 1: without word k of the set."""
         fewer = [tuple(w for w in condition_set if w != word) for word in condition_set]
         return self([condition_set, *fewer])

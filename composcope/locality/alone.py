@@ -1,5 +1,4 @@
-"""Conditions whose `cond` is no sum of parts (classes, phrases), made ready to be shared out among
-pixels.
+"""Conditions whose `cond` is no sum of parts (classes, phrases), each kept apart for its pixels.
 
     cond(C) = [K | c({}) | c({c_1}) | ... | c({c_K}) | zeros]         c: the conditioner's own cond
 
@@ -14,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import ConditionSet
+from composcope.diffusion.denoiser import ConditionSet, Conds
 from composcope.errors import InputError
 
 MOST = 12  # conditions of one image: rows of cond are alike in length, however many are asked
@@ -36,15 +35,11 @@ class EachAlone:
     def features(self) -> int:
         return 1 + (1 + MOST) * self.inner.features
 
-    def __call__(
-        self, condition_sets: Sequence[ConditionSet], seed: int = 0
-    ) -> Float[Tensor, "batch features"]:
+    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds:
         made = [self.packed(some, seed + i) for i, some in enumerate(condition_sets)]
         return torch.stack(made)
 
-    def left_out(
-        self, condition_set: ConditionSet, seed: int = 0
-    ) -> Float[Tensor, "choices features"]:
+    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
         """Row 0: the whole set; row k + 1: without its k-th condition."""
         some = list(condition_set)
         fewer = [some[:k] + some[k + 1 :] for k in range(len(some))]

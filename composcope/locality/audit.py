@@ -1,5 +1,4 @@
-"""The whole measurement of one denoiser: maps at each noise level, the numbers made of them, a
-table and a figure.
+"""The whole measurement of one denoiser: maps at each noise level, numbers, a table, a figure.
 
     found = audit(denoiser, images, condition_sets, conditioner)
     print(found.table())
@@ -19,40 +18,13 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import (
-    Cond,
-    Conditioner,
-    ConditionSet,
-    Denoiser,
-    Wrapper,
-    X,
-    check_denoiser,
-)
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, Wrapper, X, check_denoiser
 from composcope.diffusion.pixels import stretched
 from composcope.diffusion.sample import denoised, noise, noise_levels
 from composcope.errors import InputError
-from composcope.locality.contract import (
-    Places,
-    check_conditions,
-    check_images,
-    check_levels,
-    check_pixels,
-    cond_of,
-    condition_names,
-    places_of,
-    why_kept,
-)
-from composcope.locality.influence import influences, noised, trajectory
+from composcope.locality import contract, profile
+from composcope.locality.influence import effects, noised, trajectory, without_each_denoised
 from composcope.locality.jacobian import Pixel, pixel_gradients
-from composcope.locality.profile import (
-    RADIUS,
-    centred_square,
-    energy_share,
-    near,
-    near_chance,
-    overlaps,
-    own_share,
-)
 from composcope.results import Estimate, Row, resampled, row
 from composcope.results import mean as sample_mean
 from composcope.results.estimate import estimate
@@ -67,8 +39,7 @@ TABLE = {
 
 @dataclass(frozen=True)
 class Level:
-    """What was measured at one noise level. A sample with fewer conditions than others is filled up
-    with NaN."""
+    """What was measured at one noise level; conditions that a sample does not have are NaN."""
 
     sigma: float
     picture: UInt8[np.ndarray, "rows columns 3"]  # the first sample, denoised and decoded
@@ -78,39 +49,34 @@ class Level:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found: `levels` hold the maps; `rows()`, `table()` and `plot()` show them.
-
-    places: of the conditions, filled up with NaN; None where conditions have none.
-    about: coordinates of the rows that say what was measured: run, weights, states, seed, ...
-    note: why only pixels were measured, where they were."""
+    """What was found: `levels` hold the maps; `rows()`, `table()` and `plot()` show them."""
 
     levels: tuple[Level, ...]
     pixels: tuple[Pixel, ...]
     condition_sets: Sequence[ConditionSet]
-    places: Places | None = None
-    radius: float = RADIUS
-
-    about: Mapping[str, Any] = field(default_factory=dict)
-    note: str = "nothing was asked: only pixels were measured"
+    places: contract.Places | None = None  # filled up with NaN; None where conditions have none
+    radius: float = profile.RADIUS
+    about: Mapping[str, Any] = field(default_factory=dict)  # of the rows: run, seed, ...
+    note: str = "nothing was asked: only pixels were measured"  # if only they were, why
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What the conditions are called: their own names if all images are asked the same, else
-        their numbers."""
+        """Their own names if all images are asked the same, else their numbers."""
         longest = max(self.condition_sets, key=len)
         if all(tuple(asked) == tuple(longest) for asked in self.condition_sets):
-            return condition_names(longest)
+            return contract.condition_names(longest)
         return tuple(str(k) for k in range(len(longest)))
 
     @property
     def chance(self) -> float:
         """Of conditional locality; NaN where conditions have no places."""
-        return float("nan") if self.places is None else near_chance(self.places, self.radius)
+        if self.places is None:
+            return float("nan")
+        return profile.near_chance(self.places, self.radius)
 
     @property
     def conditional_locality(self) -> Estimate:
-        """The scalar of `profile`, over all levels, samples and conditions; NaN if no condition
-        acts."""
+        """The scalar of `profile`, over all levels and samples; NaN if no condition acts."""
         return self.near_share(self.levels)
 
     @property
@@ -136,8 +102,7 @@ class Audit:
         return tuple(found)
 
     def row(self, what: str, value: Estimate, **coordinates: Any) -> Row:
-        """`about` wins: the radius of an intervention tells rows apart, that of nearness is the
-        same for all."""
+        """`about` wins: the radius of an intervention tells rows apart, nearness does not."""
         return row(f"locality/{what}", value, **{"K": self.K, **coordinates, **self.about})
 
     @property
@@ -151,7 +116,7 @@ class Audit:
         n = len(level.gradients)
         for maps, pixel in zip(level.gradients.swapaxes(0, 1), self.pixels, strict=False):
             means = resampled(maps.astype(float))
-            sides = centred_square(means, pixel).astype(float)
+            sides = profile.centred_square(means, pixel).astype(float)
             sides[~means.any((1, 2))] = np.nan  # what looks at nothing is not local
             where = {"sigma": level.sigma, "pixel": pixel}
             yield self.row("square", estimate(sides, n), **where)
@@ -161,7 +126,7 @@ class Audit:
         """Where conditions act, and how much at each of the pixels."""
         if self.places is not None:
             yield self.near_row("near_share", [level], sigma=level.sigma)
-            shares = own_share(level.influences, self.places)
+            shares = profile.own_share(level.influences, self.places)
             acts = ~np.isnan(shares).all(1)  # samples in which a condition does
             own = np.nanmean(shares[acts], axis=1) if acts.any() else np.array([np.nan])
             yield self.row("own_share", sample_mean(own), sigma=level.sigma)
@@ -185,11 +150,11 @@ class Audit:
         if self.places is None:
             return Estimate(float("nan"))
         energies = np.stack([level.influences.astype(float) ** 2 for level in some], axis=1)
-        mask = near(self.places, energies.shape[-2:], self.radius)[:, None]
-        return energy_share(energies, energies * mask)
+        mask = profile.near(self.places, energies.shape[-2:], self.radius)[:, None]
+        return profile.energy_share(energies, energies * mask)
 
     def overlap_of(self, some: Sequence[Level]) -> tuple[Estimate, float]:
-        values, chances = overlaps(np.stack([level.influences for level in some], axis=2))
+        values, chances = profile.overlaps(np.stack([level.influences for level in some], axis=2))
         known = ~np.isnan(values)
         if not known.any():
             return Estimate(float("nan")), float("nan")
@@ -201,16 +166,14 @@ class Audit:
         return table_of(self._rows, self.note)
 
     def plot(self) -> Any:
-        """A matplotlib figure: the denoised image, what pixels look at and where conditions act,
-        over noise levels."""
+        """A matplotlib figure: the image, what pixels look at, where conditions act, over noise."""
         from composcope.locality.figure import figure_of  # matplotlib takes a second to load
 
         return figure_of(self)
 
 
 def table_of(rows: Sequence[Row], note: str = Audit.note) -> str:
-    """A line a noise level: the side of the square at the first pixel, and where conditions act;
-    then the whole."""
+    """A line a noise level, with the square of the first pixel; then what holds over all."""
     by: dict[tuple[str, float | None], Row] = {}
     for one in reversed(rows):
         by[one.what, one.sigma] = one
@@ -219,15 +182,12 @@ def table_of(rows: Sequence[Row], note: str = Audit.note) -> str:
     columns = [what for what in TABLE if any((what, sigma) in known for sigma in sigmas)]
     lines = ["   sigma  " + "".join(f"{TABLE[what]:>24}" for what in columns)]
     for sigma in sigmas:
-        cells = [table_cell(by.get((what, sigma))) for what in columns]
+        keys = [(what, sigma) for what in columns]
+        cells = [str(by[key].estimate) if key in known else "" for key in keys]
         lines.append(f"{sigma:8.3f}  " + "".join(f"{text:>24}" for text in cells))
     overlap = by.get(("locality/overlap", None))
     whole = by.get(("locality/conditional_locality", None))
     return "\n".join([*lines, *sentences(overlap, whole, note)])
-
-
-def table_cell(one: Row | None) -> str:
-    return "" if one is None or one.value is None else str(one.estimate)
 
 
 def sentences(overlap: Row | None, whole: Row | None, note: str) -> Iterator[str]:
@@ -256,7 +216,7 @@ def audit(
     pixels: Sequence[Pixel] | None = None,
     states: str = "noised",
     seed: int = 0,
-    radius: float = RADIUS,
+    radius: float = profile.RADIUS,
 ) -> Audit:
     """Measure whether the score of `denoiser` is local, in pixels and in conditions.
 
@@ -270,55 +230,56 @@ def audit(
     pixels: the pixels to look at, (row, column); if none are given, the centre.
     states: "noised" images, or the model's own "trajectory" from noise."""
     check_denoiser(denoiser, "audit")
-    check_images(images)
+    contract.check_images(images)
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
-    check_levels(chosen, states)
-    conditioner, asked = check_conditions(denoiser, conditioner, condition_sets, len(images))
-    places = places_of(asked, conditioner)
+    contract.check_levels(chosen, states)
+    given = condition_sets
+    conditioner, asked = contract.check_conditions(denoiser, conditioner, given, len(images))
+    places = contract.places_of(asked, conditioner)
     if pixels is None:
         pixels = [(images.shape[2] // 2, images.shape[3] // 2)]
-    spots = check_pixels(pixels)
-    cond = cond_of(conditioner, asked, images, seed)
+    spots = contract.check_pixels(pixels)
+    cond = contract.cond_of(conditioner, asked, images, seed)
     at = states_at(denoiser, images, chosen, cond, states, seed)
-    decode = decoder_of(denoiser)
-    note = why_kept(conditioner, asked, seed)
-    how = conditioner, asked, seed, 2**28, decode, note is None
-    levels = [
-        level_maps(denoiser, x, float(sigma), spots, *how)
-        for x, sigma in zip(at, chosen, strict=True)
-    ]
+    note = contract.why_kept(conditioner, asked, seed)
+    question = Question(conditioner, asked, spots, seed, leave_out=note is None)
+    every = zip(at, chosen, strict=True)
+    levels = tuple(level_maps(denoiser, x, float(sigma), question) for x, sigma in every)
     about = {**getattr(denoiser, "about", {}), "states": states, "seed": seed}
     if note is not None:
-        return Audit(tuple(levels), spots, [()] * len(images), None, radius, about, note)
-    return Audit(tuple(levels), spots, asked, places, radius, about)
+        return Audit(levels, spots, [()] * len(images), None, radius, about, note)
+    return Audit(levels, spots, asked, places, radius, about)
 
 
-def level_maps(
-    denoiser: Denoiser,
-    x: X,
-    sigma: float,
-    pixels: Sequence[Pixel],
-    conditioner: Conditioner | None,
-    condition_sets: Sequence[ConditionSet],
-    seed: int = 0,
-    memory: int = 2**28,
-    decode: Callable[[X], np.ndarray] | None = None,
-    leave_out: bool = True,
-) -> Level:
-    """Both equations at one noise level, sample by sample; the first alone without `leave_out`."""
-    cond = cond_of(conditioner, condition_sets, x, seed)
+@dataclass(frozen=True)
+class Question:
+    """What is looked at, at every noise level; conditions are left out where that can be done."""
+
+    conditioner: Any
+    condition_sets: Sequence[ConditionSet]
+    pixels: Sequence[Pixel]
+    seed: int = 0
+    memory: int = 2**28
+    leave_out: bool = True
+
+
+def level_maps(denoiser: Denoiser, x: X, sigma: float, question: Question) -> Level:
+    """Both equations at one noise level, sample by sample; the first alone if none is left out."""
+    asked = question.conditioner, question.condition_sets
+    cond = contract.cond_of(*asked, x, question.seed)
     with torch.no_grad():
         x0 = denoised(denoiser, x, torch.tensor(sigma).to(x), cond)
     gradients = x.new_zeros(len(x), 0, *x.shape[2:])
-    if pixels:
-        gradients = pixel_gradients(denoiser, x, sigma, cond, pixels, memory)
+    if question.pixels:
+        gradients = pixel_gradients(denoiser, x, sigma, cond, question.pixels, question.memory)
     maps = [x[0, :0]] * len(x)
-    if conditioner is not None and leave_out:
-        maps = influences(denoiser, x, sigma, conditioner, condition_sets, seed)
+    if question.conditioner is not None and question.leave_out:
+        every = without_each_denoised(denoiser, x, sigma, *asked, question.seed)
+        maps = [effects(x0) for x0 in every]
     if not all(bool(found.isfinite().all()) for found in (gradients, *maps)):
         where = f"not finite at sigma {sigma:g}"
         raise InputError(f"the gradients or influences of the denoiser are {where}")
-    picture = (decode or stretched)(x0[:1])[0]
+    picture = decoder_of(denoiser)(x0[:1])[0]
     return Level(sigma, picture, gradients.float().cpu().numpy(), filled_up(maps, x.shape[2:]))
 
 
@@ -341,8 +302,7 @@ def states_at(
     states: str,
     seed: int,
 ) -> Float[Tensor, "levels batch channel height width"]:
-    """The noisy images at each level; image i has the noise of seed + i. A trajectory begins where
-    sampling does."""
+    """Image i has the noise of seed + i. A trajectory begins where sampling does."""
     seeds = range(seed, seed + len(images))
     if states == "noised":
         return torch.stack([noised(images, float(sigma), seeds) for sigma in sigmas])

@@ -1,5 +1,4 @@
-"""What is asked of a denoiser that somebody else made, and what can be wrong with it, each in one
-sentence."""
+"""What can be wrong with what somebody else made, each in one sentence."""
 
 import inspect
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, X
+from composcope.diffusion.denoiser import Cond, ConditionSet, Conds, Denoiser, X
 from composcope.errors import InputError
 
 STATES = ("noised", "trajectory")
@@ -35,25 +34,25 @@ def is_place(condition: Any) -> bool:
     return pair and all(isinstance(part, int | float | np.number) for part in condition)
 
 
-def cond_of(
-    conditioner: Conditioner | None, condition_sets: Sequence[ConditionSet], x: X, seed: int
-) -> Float[Tensor, "batch features"] | None:
+def cond_of(conditioner: Any, condition_sets: Sequence[ConditionSet], x: X, seed: int) -> Cond:
     """cond of each image, if the conditioner gives as many rows as there are images."""
     if conditioner is None:
         return None
-    cond = conditioner(condition_sets, seed)
-    if not isinstance(cond, Tensor) or cond.ndim != 2 or len(cond) != len(condition_sets):
-        found = list(cond.shape) if isinstance(cond, Tensor) else type(cond).__name__
-        raise InputError(
-            f"{type(conditioner).__name__} returns {found} for {len(condition_sets)} sets; "
-            "it returns a tensor [batch, features] with a row for each"
-        )
-    return cond.to(x)
+    count = len(condition_sets)
+    wanted = f"for {count} sets; it returns a tensor [batch, features] with a row for each"
+    name = type(conditioner).__name__
+    return checked_rows(conditioner(condition_sets, seed), count, name, wanted).to(x)
 
 
-def places_of(
-    condition_sets: Sequence[ConditionSet], conditioner: Conditioner | None
-) -> Places | None:
+def checked_rows(made: Any, count: int, who: str, wanted: str) -> Conds:
+    """What a conditioner made, if it has so many rows."""
+    if isinstance(made, Tensor) and made.ndim == 2 and len(made) == count:
+        return made
+    found = list(made.shape) if isinstance(made, Tensor) else type(made).__name__
+    raise InputError(f"{who} returns {found} {wanted}")
+
+
+def places_of(condition_sets: Sequence[ConditionSet], conditioner: Any) -> Places | None:
     """Where the conditions are, filled up with NaN; None if they are not places."""
     asked = [condition for some in condition_sets for condition in some]
     has_places = getattr(conditioner, "has_places", all(is_place(condition) for condition in asked))

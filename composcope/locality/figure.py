@@ -16,8 +16,7 @@ SIDE = 1.4  # inches of a panel
 
 
 def figure_of(audit: "Audit") -> Figure:
-    """A column a noise level: the first sample denoised, what each pixel looks at, where each
-    condition acts.
+    """A column a noise level: the first sample denoised, what pixels look at, where conditions act.
 
     Maps are means over samples; gradients are shown by their roots, each panel on a scale of its
     own, influences on one scale for each noise level."""

@@ -13,10 +13,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Denoiser, X
+from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Conds, Denoiser, X
 from composcope.diffusion.sample import noise, walk
-from composcope.errors import InputError
-from composcope.locality.contract import check_conditioner, check_set
+from composcope.locality.contract import check_conditioner, check_set, checked_rows
 from composcope.locality.jacobian import Sigma, levels
 
 
@@ -32,21 +31,8 @@ def influence(
     check_conditioner(conditioner)
     check_set(condition_set)
     sets = [condition_set] * len(x)
-    return torch.stack(influences(denoiser, x, sigma, conditioner, sets, seed)).mean(0)
-
-
-def influences(
-    denoiser: Denoiser,
-    x: X,
-    sigma: Sigma,
-    conditioner: Conditioner,
-    condition_sets: Sequence[ConditionSet],
-    seed: int = 0,
-) -> list[Tensor]:
-    """Equation 10 for each image with a condition set of its own: [condition, height, width] an
-    image, in one batch."""
-    every = without_each_denoised(denoiser, x, sigma, conditioner, condition_sets, seed)
-    return [effects(x0) for x0 in every]
+    every = without_each_denoised(denoiser, x, sigma, conditioner, sets, seed)
+    return torch.stack([effects(x0) for x0 in every]).mean(0)
 
 
 def effects(x0: Float[Tensor, "choices channel height width"]) -> Float[Tensor, "k height width"]:
@@ -72,18 +58,12 @@ def without_each_denoised(
     return list(x0.split(counts))
 
 
-def without_each(
-    conditioner: Conditioner, condition_set: ConditionSet, seed: int
-) -> Float[Tensor, "choices features"]:
+def without_each(conditioner: Conditioner, condition_set: ConditionSet, seed: int) -> Conds:
     """The rows of `left_out`, if they are as many as the contract says."""
-    rows = conditioner.left_out(condition_set, seed)
-    if not isinstance(rows, Tensor) or rows.ndim != 2 or len(rows) != 1 + len(condition_set):
-        found = list(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
-        raise InputError(
-            f"left_out of {type(conditioner).__name__} returns {found} for {len(condition_set)} "
-            f"conditions, not {1 + len(condition_set)} rows: the set, then without each"
-        )
-    return rows
+    count = len(condition_set)
+    wanted = f"for {count} conditions, not {1 + count} rows: the set, then without each"
+    name = f"left_out of {type(conditioner).__name__}"
+    return checked_rows(conditioner.left_out(condition_set, seed), 1 + count, name, wanted)
 
 
 def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
@@ -94,14 +74,9 @@ def noised(images: X, sigma: float, seeds: Sequence[int]) -> X:
 def trajectory(
     denoiser: Denoiser, start: X, sigmas: Float[Tensor, " levels"], cond: Cond, substeps: int = 4
 ) -> Float[Tensor, "levels batch channel height width"]:
-    """The model's own states at each of `sigmas` (falling, none 0), from unit noise, with Heun
-    steps between them."""
-    ladder = [between(high, low, substeps) for high, low in pairwise(sigmas.tolist())]
+    """The model's own states at `sigmas` (falling, none 0), from unit noise, by Heun steps."""
+    logs = pairwise([math.log10(sigma) for sigma in sigmas.tolist()])
+    ladder = [torch.logspace(*ends, substeps + 1, dtype=torch.float64)[:-1] for ends in logs]
     rungs = torch.cat([*ladder, sigmas[-1:].double().cpu()]).to(start)
     way = walk(denoiser, start, cond, rungs)
     return torch.stack([step.x for step in way if step.index % substeps == 0])
-
-
-def between(high: float, low: float, steps: int) -> Float[Tensor, " steps"]:
-    """Noise levels from `high` down to above `low`, evenly in the logarithm."""
-    return torch.logspace(math.log10(high), math.log10(low), steps + 1, dtype=torch.float64)[:-1]

@@ -12,30 +12,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import (
-    Cond,
-    Conditioner,
-    Denoiser,
-    Sigmas,
-    Wrapper,
-    X,
-    check_denoiser,
-)
+from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, Wrapper, X, check_denoiser
 from composcope.errors import InputError
 from composcope.locality.alone import EachAlone
-from composcope.locality.neighbourhoods import (
-    INTERVENTIONS,
-    Asked,
-    Nearest,
-    Neighbourhoods,
-    Subsets,
-    SummedScores,
-)
+from composcope.locality.neighbourhoods import INTERVENTIONS, Asked, Neighbourhoods, Subsets
+
+Masks = Bool[Tensor, "cell height width"]
 
 
 def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "LocalConditions":
-    """The denoiser with an intervention of this name; `radius` in image sides, where the
-    intervention has one."""
+    """The denoiser with an intervention of this name; `radius` in image sides, where it has one."""
     if name not in INTERVENTIONS:
         names = ", ".join(INTERVENTIONS)
         raise InputError(f"there is no intervention {name!r}; the interventions are {names}")
@@ -74,7 +60,7 @@ class LocalConditions(Wrapper):
             )
         super().__init__(denoiser)
         self.given = conditioner
-        self.neighbourhoods = neighbourhoods or Nearest()
+        self.neighbourhoods = neighbourhoods or INTERVENTIONS["local"]
         self.rows = rows
 
     @property
@@ -97,30 +83,29 @@ class LocalConditions(Wrapper):
         size = (x.shape[2], x.shape[3])
         conditioner = self.conditioner
         rows = [each_alone(conditioner, c) for c in cond]
-        asked = [
-            Asked(r[1:], conditioner, float(s), size) for r, s in zip(rows, sigma, strict=True)
-        ]
-        subsets = [self.neighbourhoods.subsets(a) for a in asked]
-        conds = [together(conditioner, r, s) for r, s in zip(rows, subsets, strict=True)]
-        image = torch.repeat_interleave(torch.tensor([len(s) for s in subsets], device=x.device))
+        levels = zip(rows, sigma, strict=True)
+        asked = [Asked(alone[1:], conditioner, float(level), size) for alone, level in levels]
+        subsets = [self.neighbourhoods.subsets(one) for one in asked]
+        conds = [together(conditioner, *of) for of in zip(rows, subsets, strict=True)]
+        passes = [len(some) for some in subsets]
+        image = torch.repeat_interleave(torch.tensor(passes, device=x.device))
         x0 = in_turns(self.denoiser, x, sigma, image, torch.cat(conds), self.rows)
-        own = x0.split([len(s) for s in subsets])
-        weighed = zip(asked, subsets, own, strict=True)
-        return torch.stack(
-            [(self.neighbourhoods.weights(a, s, o)[:, None] * o).sum(0) for a, s, o in weighed]
-        )
+        weighed = []
+        for one, some, own in zip(asked, subsets, x0.split(passes), strict=True):
+            weights = self.neighbourhoods.weights(one, some, own)
+            weighed.append((weights[:, None] * own).sum(0))
+        return torch.stack(weighed)
 
 
 class ComposedScores(LocalConditions):
     """Explicit composition of the single-condition scores of one model: the baseline."""
 
-    def __init__(self, denoiser: Denoiser, conditioner: Conditioner | None = None, rows: int = 256):
-        super().__init__(denoiser, conditioner, SummedScores(), rows)
+    def __init__(self, denoiser: Denoiser, conditioner: Any = None, rows: int = 256):
+        super().__init__(denoiser, conditioner, INTERVENTIONS["composed"], rows)
 
 
 class LocalPixels(Wrapper):
-    """A denoiser whose every cell sees only itself and the pixels up to `radius` around it: a pass
-    a cell.
+    """A denoiser whose every cell sees only itself and what is up to `radius` around it.
 
     What is not seen is replaced by the `mean` of x there: as it is (fill="mean"), or with fresh
     noise of the level of x on it, from `seed`, the same for all images (fill="noise"). For
@@ -148,10 +133,8 @@ class LocalPixels(Wrapper):
         cell, seen = self.masks(x)
         fill = torch.full_like(x, self.mean)
         if self.fill == "noise":
-            generator = torch.Generator().manual_seed(self.seed)
-            fill = fill + sigma[:, None, None, None] * torch.randn(
-                x.shape[1:], generator=generator
-            ).to(x)
+            fresh = torch.randn(x.shape[1:], generator=torch.Generator().manual_seed(self.seed))
+            fill = fill + sigma[:, None, None, None] * fresh.to(x)
         x0 = torch.zeros_like(x)
         for index in torch.arange(len(cell) * len(x), device=x.device).split(self.rows):
             mask, image = index // len(x), index % len(x)
@@ -160,19 +143,14 @@ class LocalPixels(Wrapper):
             x0 = x0.index_add(0, image, part * cell[mask, None])
         return x0
 
-    def masks(
-        self, x: X
-    ) -> tuple[Bool[Tensor, "cell height width"], Bool[Tensor, "cell height width"]]:
+    def masks(self, x: X) -> tuple[Masks, Masks]:
         """For each cell, its own pixels and the pixels it sees."""
         count = round(1 / self.cell)
         places = [(torch.arange(side, device=x.device) + 0.5) / side for side in x.shape[2:]]
         own = [(place * count).long() for place in places]
-        centre = (torch.arange(count, device=x.device) + 0.5) / count
-        i, j = (
-            torch.cartesian_prod(torch.arange(count), torch.arange(count))
-            .to(x.device)
-            .T[..., None, None]
-        )
+        cells = torch.arange(count, device=x.device)
+        centre = (cells + 0.5) / count
+        i, j = torch.cartesian_prod(cells, cells).T[..., None, None]
         away = torch.maximum((places[0][:, None] - centre[i]).abs(), (places[1] - centre[j]).abs())
         return (own[0][:, None] == i) & (own[1] == j), away < 0.5 / count + self.radius
 

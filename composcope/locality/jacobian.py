@@ -35,40 +35,26 @@ def pixel_gradient(
 def pixel_gradients(
     denoiser: Denoiser, x: X, sigma: Sigma, cond: Cond, pixels: Sequence[Pixel], memory: int = 2**28
 ) -> Float[Tensor, "batch pixel height width"]:
-    """Equation 9 before its mean over the batch: a map for each sample, so that samples can be
-    resampled.
+    """Equation 9 before its mean over the batch, so that samples can be resampled.
 
     memory: bytes that activations may take; samples and cotangents are taken in turns to stay below
         it, down to one sample and one cotangent at a time. The images of a batch must not depend on
         each other."""
-    channels, count = x.shape[1], len(pixels)
-    rows = pullback_rows(denoiser, x, sigma, cond, pixel_cotangents(pixels, x), memory)
-    # The same c above and below, as printed.
-    same = rows.unflatten(1, (count, channels)).diagonal(dim1=2, dim2=3)
-    return same.abs().sum(-1)
-
-
-def pullback_rows(
-    denoiser: Denoiser,
-    x: X,
-    sigma: Sigma,
-    cond: Cond,
-    cotangents: Float[Tensor, "row channel h w"],
-    memory: int,
-) -> Float[Tensor, "batch row channel h w"]:
-    """cotangent^T d x0 / d x for every cotangent and image."""
+    cotangents = pixel_cotangents(pixels, x)
     at = levels(sigma, x)
     one = cond if cond is None else cond[:1]
     samples, together = chunks(denoiser, x[:1], at[:1], one, len(cotangents), memory)
-    parts = []
+    maps = []
     # No outer graph of the weights; and the attention kernel that vmap can batch.
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         for some in torch.arange(len(x), device=x.device).split(samples):
             asked = cond if cond is None else cond[some]
             pullback = vjp(lambda z, s=at[some], c=asked: denoiser(z, s, c), x[some])[1]
-            rows = [batched(pullback, c, len(some)) for c in cotangents.split(together)]
-            parts.append(torch.cat(rows, dim=1))
-    return torch.cat(parts)
+            parts = [batched(pullback, c, len(some)) for c in cotangents.split(together)]
+            rows = torch.cat(parts, dim=1).unflatten(1, (len(pixels), x.shape[1]))
+            # The same c above and below, as printed.
+            maps.append(rows.diagonal(dim1=2, dim2=3).abs().sum(-1))
+    return torch.cat(maps)
 
 
 def batched(

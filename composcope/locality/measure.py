@@ -1,5 +1,4 @@
-"""The locality of a model: the same measurement for commands, the study, the explorer and
-notebooks.
+"""The locality of a model: one measurement for commands, the study, the explorer and notebooks.
 
     rows = locality(load("exp1"))     # figures 2, 10 and 12 are drawn from them and the maps
 
@@ -7,7 +6,7 @@ A noise level once measured is kept, so a measurement that was stopped goes on."
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conditioner, ConditionSet, Denoiser, Drawer, X
+from composcope.diffusion.denoiser import ConditionSet, Denoiser, Drawer, X
 from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
-from composcope.locality.audit import Audit, Level, decoder_of, level_maps, states_at
-from composcope.locality.contract import (
-    check_conditions,
-    check_images,
-    check_levels,
-    cond_of,
-    condition_names,
-    places_of,
-)
+from composcope.locality import contract
+from composcope.locality.audit import Audit, Level, Question, level_maps, states_at
 from composcope.locality.jacobian import Pixel
 from composcope.progress import track
 from composcope.results import Row
@@ -52,11 +44,10 @@ def locality(
     memory: int = 2**28,
     device: str = "cpu",
 ) -> list[Row]:
-    """Where the scores of a model look, at `levels` noise levels from 80 down to 0.002, over `num`
-    samples.
+    """Where the scores of a model look, at `levels` noise levels from 80 down to 0.002.
 
-    condition_set: what every sample is asked; if none is given, the usual four conditions of the
-        model's conditioner.
+    condition_set: what every sample is asked; else the usual four of the model's conditioner.
+    num: samples at each level.
     images: clean images in the model's x to put noise on, for states="noised".
     keep: a folder for the maps of each noise level; those that are there are not measured again.
     pixels: to look at, (row, column); else those of the asked places and the centre.
@@ -66,25 +57,33 @@ def locality(
     if states == "noised" and images is None:
         raise InputError('locality: states="noised" needs images to put noise on')
     sigmas = noise_levels(levels)[:-1]
-    check_levels(sigmas, states)
+    contract.check_levels(sigmas, states)
     clean = (torch.zeros(num, *model.shape) if images is None else images[:num]).to(device)
-    check_images(clean)
+    contract.check_images(clean)
     asked, way = asked_of(model, condition_set, seed)
     alike = None if asked is None else [asked] * len(clean)
-    conditioner, sets = check_conditions(model, None, alike, len(clean))
-    places = places_of(sets, conditioner)
+    conditioner, sets = contract.check_conditions(model, None, alike, len(clean))
+    places = contract.places_of(sets, conditioner)
     spots = tuple(pixels) if pixels is not None else pixels_at(places, model.shape[1:])
     about = {**model.about, "states": states, "seed": seed, "asked": way}
     noised_images = images_digest(clean) if states == "noised" else None
     about["setting"] = setting_of(way, sets[0], levels, noised_images)
 
     def noisy() -> Float[Tensor, "levels batch channel height width"]:
-        cond = cond_of(conditioner, sets, clean, seed)
+        cond = contract.cond_of(conditioner, sets, clean, seed)
         return states_at(model, clean, sigmas, cond, states, seed)
 
-    origin = origin_of(about, clean, sets, spots, levels)
-    asking = spots, conditioner, sets, seed, memory
-    found = all_levels(model, sigmas, noisy, *asking, keep, origin)
+    # All that a kept noise level depends on.
+    origin = {
+        **about,
+        "levels": levels if states == "trajectory" else None,
+        "num": len(clean),
+        "shape": list(clean.shape[1:]),
+        "conditions": list(contract.condition_names(sets[0])),
+        "pixels": [list(pixel) for pixel in spots],
+    }
+    question = Question(conditioner, sets, spots, seed, memory)
+    found = all_levels(model, sigmas, noisy, question, keep, origin)
     audit = Audit(found, spots, sets, places, about=about)
     if keep is not None:
         write_arrays(keep / MAPS, about, maps_of(audit))
@@ -113,7 +112,7 @@ def setting_of(
     """What else tells this measurement from the usual one, in words."""
     words = []
     if way == "given":
-        words.append("asked for " + " ".join(condition_names(asked)))
+        words.append("asked for " + " ".join(contract.condition_names(asked)))
     if levels != LEVELS:
         words.append(f"{levels} noise levels")
     if noised_images is not None:
@@ -121,9 +120,7 @@ def setting_of(
     return "; ".join(words) or None
 
 
-def pixels_at(
-    places: Float[np.ndarray, "sample condition 2"] | None, size: Sequence[int]
-) -> tuple[Pixel, ...]:
+def pixels_at(places: contract.Places | None, size: Sequence[int]) -> tuple[Pixel, ...]:
     """The pixel (row, column) of each place, and the centre; without places, of DIAGONAL."""
     where = DIAGONAL if places is None else [*places[0].tolist(), (0.5, 0.5)]
     return tuple(dict.fromkeys(pixel_of(place, size) for place in where))
@@ -141,44 +138,20 @@ def images_digest(images: X) -> str:
     return hashlib.sha256(images.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
 
 
-def origin_of(
-    about: Mapping[str, Any],
-    clean: X,
-    sets: Sequence[ConditionSet],
-    spots: Sequence[Pixel],
-    levels: int,
-) -> dict[str, Any]:
-    """All that a kept noise level depends on."""
-    return {
-        **about,
-        "levels": levels if about["states"] == "trajectory" else None,
-        "num": len(clean),
-        "shape": list(clean.shape[1:]),
-        "conditions": list(condition_names(sets[0])),
-        "pixels": [list(pixel) for pixel in spots],
-    }
-
-
 def all_levels(
     denoiser: Denoiser,
     sigmas: Sequence[float] | Tensor,
     noisy: Callable[[], Float[Tensor, "levels batch channel height width"]],
-    pixels: Sequence[Pixel],
-    conditioner: Conditioner | None,
-    condition_sets: Sequence[ConditionSet],
-    seed: int,
-    memory: int,
+    question: Question,
     keep: Path | None,
     origin: Mapping[str, Any],
     gradients_at: Sequence[int] | None = None,
     what: str | None = None,
 ) -> tuple[Level, ...]:
-    """Every noise level: read if it is kept, measured and kept if it is not. `noisy` is asked for
-    states only then.
+    """Every noise level: read if it is kept, else measured at the states of `noisy`, and kept.
 
     gradients_at: the indices of the levels at which gradients are taken, which cost most; else all.
     """
-    decode = decoder_of(denoiser)
     states = None
     found = []
     name = what or str(origin.get("run") or "locality")
@@ -190,9 +163,10 @@ def all_levels(
             continue
         if states is None:
             states = noisy()
-        spots = pixels if gradients_at is None or index in gradients_at else ()
-        asking = conditioner, condition_sets, seed, memory
-        level = level_maps(denoiser, states[index], sigma, spots, *asking, decode)
+        here = question
+        if gradients_at is not None and index not in gradients_at:
+            here = replace(question, pixels=())
+        level = level_maps(denoiser, states[index], sigma, here)
         if path is not None:
             arrays = {name: np.asarray(value) for name, value in asdict(level).items()}
             write_arrays(path, made_from, arrays)

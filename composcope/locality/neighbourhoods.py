@@ -40,9 +40,8 @@ class Asked:
             )
         return offsets(self.conditioner.places(self.parts).to(self.parts), self.size)
 
-    def near(self, radius: Radius) -> Bool[Tensor, "condition height width"]:
-        """Neighbourhoods are squares, as the patches of section E.3 are."""
-        return self.offsets().amax(0) < (radius(self.sigma) if callable(radius) else radius)
+    def radius(self, radius: Radius) -> float:
+        return radius(self.sigma) if callable(radius) else radius
 
 
 @runtime_checkable
@@ -60,7 +59,19 @@ class Neighbourhoods(Protocol):
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights: ...
 
 
-class Singles:
+class Named:
+    """Neighbourhoods of an intervention that has a name, and a radius where it is a number."""
+
+    name: str
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        radius = getattr(self, "radius", None)
+        known = {} if radius is None or callable(radius) else {"radius": radius}
+        return {"intervention": self.name, **known}
+
+
+class Singles(Named):
     """Denoised with no condition, and with each alone: a pass a condition, and one more."""
 
     def subsets(self, asked: Asked) -> Subsets:
@@ -78,31 +89,28 @@ class Nearest(Singles):
     smooth: float = 0.0
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def name(self) -> str:  # type: ignore[override]
         if callable(self.radius):
-            return {"intervention": "annealed"}
-        return {"intervention": "smooth" if self.smooth else "local", "radius": self.radius}
+            return "annealed"
+        return "smooth" if self.smooth else "local"
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
-        radius = self.radius(asked.sigma) if callable(self.radius) else self.radius
-        nearest = nearest_within(asked.offsets(), radius)
+        nearest = nearest_within(asked.offsets(), asked.radius(self.radius))
         return blurred_weights(one_subset(nearest, len(subsets)), self.smooth)
 
 
 @dataclass(frozen=True)
-class Within:
+class Within(Named):
     """L_i is every condition within `radius`: as many passes as there are different sets."""
 
+    name = "within"
     radius: Radius = 0.1875
     smooth: float = 0.0
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "within", "radius": None if callable(self.radius) else self.radius}
-
     def different(self, asked: Asked) -> tuple[Subsets, Tensor]:
         """The different sets, and which of them each pixel has."""
-        members = asked.near(self.radius).flatten(1).T
+        # Neighbourhoods are squares, as the patches of section E.3 are.
+        members = (asked.offsets().amax(0) < asked.radius(self.radius)).flatten(1).T
         # One more column, for all: unique wants something to compare when nothing is asked.
         sets, which = F.pad(members, (1, 0)).unique(dim=0, return_inverse=True)
         return sets[:, 1:], which.view(asked.size)
@@ -116,18 +124,14 @@ class Within:
 
 @dataclass(frozen=True)
 class Strongest(Singles):
-    """L_i is the condition that acts most on pixel i of this very image, where it acts: no places
-    are needed.
+    """L_i is the condition that acts most on pixel i of this very image: no places are needed.
 
     Its influence is that of equation 10 on the condition alone, || D(x, {k}) - D(x, {}) ||; a pixel
     at which no condition has `share` of its own greatest influence goes without."""
 
+    name = "own"
     share: float = 0.25
     smooth: float = 0.0
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "own"}
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
         acts = (x0[1:] - x0[:1]).norm(dim=1)
@@ -142,16 +146,11 @@ class Peaks(Singles):
     and L_i is the condition whose place is nearest, if it is within `radius`.
 
     It acts where D(x, {k}) differs from D(x, {}), blurred with a Gaussian of `width`. The most
-    decided condition chooses first, and no place is within `radius` of one that is taken, as long
-    as there is room.
-    """
+    decided condition chooses first; no place is within `radius` of another while there is room."""
 
+    name = "peaks"
     radius: float = 0.1875
     width: float = 0.05
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "peaks", "radius": self.radius}
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
         nearest = nearest_within(offsets(self.places(x0), asked.size), self.radius)
@@ -178,15 +177,12 @@ class Peaks(Singles):
 
 @dataclass(frozen=True)
 class SummedScores(Singles):
-    """No neighbourhoods: the sum of single-condition scores less (K - 1) background scores, the
-    same at every pixel.
+    """No neighbourhoods: at every pixel the sum of single scores less (K - 1) background scores.
 
     Projective composition (Bradley et al. 2025, definition 5.1; Liu et al. 2022). Scores are affine
     in x0."""
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {"intervention": "composed"}
+    name = "composed"
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
         weights = x0.new_ones(len(subsets), *asked.size)
@@ -199,17 +195,10 @@ def annealed_radius(sigma: float) -> float:
     return 0.125 + 0.1875 * sigma / (1 + sigma)
 
 
-# The interventions by the names that rows and command lines use; narrower and wider ones are
-# `local` with a radius.
-INTERVENTIONS: dict[str, Neighbourhoods] = {
-    "local": Nearest(),
-    "smooth": Nearest(smooth=0.0625),
-    "annealed": Nearest(annealed_radius),
-    "own": Strongest(),
-    "peaks": Peaks(),
-    "within": Within(),
-    "composed": SummedScores(),
-}
+# By the names that rows and command lines use; narrower and wider ones are `local` with a radius.
+NEAREST = (Nearest(), Nearest(smooth=0.0625), Nearest(annealed_radius))
+EVERY: tuple[Any, ...] = (*NEAREST, Strongest(), Peaks(), Within(), SummedScores())
+INTERVENTIONS: dict[str, Neighbourhoods] = {one.name: one for one in EVERY}
 
 
 def none_and_singles(count: int, device: torch.device) -> Subsets:

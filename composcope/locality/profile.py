@@ -1,5 +1,4 @@
-"""From maps to numbers: how far a pixel looks, how near a condition acts, and whether conditions
-act apart.
+"""From maps to numbers: how far a pixel looks, how near a condition acts, if conditions act apart.
 
     conditional locality = sum_k sum_{i near k} I_k(i)^2 / sum_k sum_i I_k(i)^2       in [0, 1]
 
@@ -31,22 +30,22 @@ from composcope.results.estimate import Estimate, estimate, resampled
 RADIUS = 0.1875  # in image sides: the square is three eighths of the image wide
 
 Maps = Float[np.ndarray, "sample condition *level height width"]
+Energy = Float[np.ndarray, "*level height width"]
+Samples = Float[np.ndarray, " sample"]
+Parts = Float[np.ndarray, "sample *rest"]
 
 
 def centred_square(
     maps: Float[np.ndarray, "n height width"], pixel: tuple[int, int], fraction: float = 0.9
 ) -> Int[np.ndarray, " n"]:
-    """Side in pixels of the smallest square centred on `pixel` with `fraction` of the sum of G^2
-    (section F).
-
-    The square may stick out of the image, where there is no energy."""
+    """Side of the smallest square around `pixel` with `fraction` of the sum of G^2 (section F), in
+    pixels; it may stick out of the image, where there is no energy."""
     _, height, width = maps.shape
     row, column = np.abs(np.arange(height) - pixel[0]), np.abs(np.arange(width) - pixel[1])
     rings = np.maximum.outer(row, column)
     inside = rings.ravel()[:, None] <= np.arange(rings.max() + 1)
     within = (maps.astype(float) ** 2).reshape(len(maps), -1) @ inside
-    # The last column is the whole; a hair's breadth of tolerance keeps fraction = 1 from hanging on
-    # round-off.
+    # The last column is the whole; a hair's breadth keeps fraction = 1 from hanging on round-off.
     enough = within >= fraction * within[:, -1:] * (1 - 1e-12)
     return 2 * enough.argmax(1) + 1
 
@@ -57,18 +56,15 @@ def near(
     """The part of each pixel's area that lies within `radius` of a place.
 
     Areas rather than pixel centres: the measure is then exactly the same at every image scale."""
-    rows = covered(places[..., 1], radius, size[0])
-    columns = covered(places[..., 0], radius, size[1])
+
+    def covered(centre: np.ndarray, side: int) -> np.ndarray:
+        """The part of each of `side` pixels in a row that lies within the radius of the centre."""
+        edges = np.arange(side + 1) / side
+        low, high = (centre - radius)[..., None], (centre + radius)[..., None]
+        return np.diff(np.clip(edges, low, high)) * side
+
+    rows, columns = covered(places[..., 1], size[0]), covered(places[..., 0], size[1])
     return rows[..., :, None] * columns[..., None, :]
-
-
-def covered(
-    centre: Float[np.ndarray, "*n"], half: float, side: int
-) -> Float[np.ndarray, "*n side"]:
-    """The part of each of `side` pixels in a row that lies in [centre - half, centre + half]."""
-    low = (centre - half)[..., None]
-    high = (centre + half)[..., None]
-    return np.diff(np.clip(np.arange(side + 1) / side, low, high)) * side
 
 
 def near_chance(places: Float[np.ndarray, "*conditions 2"], radius: float = RADIUS) -> float:
@@ -76,9 +72,7 @@ def near_chance(places: Float[np.ndarray, "*conditions 2"], radius: float = RADI
     return float(np.nanmean(near(places, (1, 1), radius)))
 
 
-def energy_share(
-    energies: Float[np.ndarray, "sample *rest"], parts: Float[np.ndarray, "sample *rest"]
-) -> Estimate:
+def energy_share(energies: Parts, parts: Parts) -> Estimate:
     """sum of `parts` over sum of `energies`, with an interval over samples; NaN for no energy."""
     n = len(energies)
     part = resampled(np.nansum(parts.reshape(n, -1), 1))
@@ -91,8 +85,7 @@ def own_share(
     influences: Float[np.ndarray, "sample condition height width"],
     places: Float[np.ndarray, "sample condition 2"],
 ) -> Float[np.ndarray, "sample condition"]:
-    """At the pixel of each condition: the part of all squared influence that is its own. Chance is
-    1 / K."""
+    """At the pixel of each condition: its part of all squared influence. Chance is 1 / K."""
     samples, conditions, height, width = influences.shape
     here = np.nan_to_num(places)
     row = np.minimum(here[..., 1] * height, height - 1).astype(int)
@@ -105,7 +98,7 @@ def own_share(
         return np.diagonal(energy, axis1=1, axis2=2) / np.nansum(energy, axis=1)
 
 
-def overlaps(influences: Maps) -> tuple[Float[np.ndarray, " sample"], Float[np.ndarray, " sample"]]:
+def overlaps(influences: Maps) -> tuple[Samples, Samples]:
     """The overlap of each sample's conditions and its chance; NaN where fewer than two act."""
     found = np.full((2, len(influences)), np.nan)
     for index, maps in enumerate(influences):
@@ -116,9 +109,7 @@ def overlaps(influences: Maps) -> tuple[Float[np.ndarray, " sample"], Float[np.n
     return found[0], found[1]
 
 
-def pair_overlap(
-    a: Float[np.ndarray, "*level height width"], b: Float[np.ndarray, "*level height width"]
-) -> tuple[float, float]:
+def pair_overlap(a: Energy, b: Energy) -> tuple[float, float]:
     """The cosine of two maps of energy, and its chance; NaN if one of them is empty or missing."""
     pixels = a.shape[-2] * a.shape[-1]
     shifted = (a.sum((-2, -1)) * b.sum((-2, -1))).sum() / pixels

@@ -1,2 +1,1 @@
-"""What must be true: the paper's claims on distributions small enough to compute, and Structured
-Identity Mapping."""
+"""What must be true: the paper's claims on distributions small enough to compute, and SIM."""

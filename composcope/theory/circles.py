@@ -1,12 +1,10 @@
-"""The diffusion side of SIM: circles of two concepts, colour and size, one combination of which is
-never trained on.
+"""The diffusion side of SIM: circles of two concepts; one combination is never trained on.
 
     concepts (blue?, small?): trained on 00, 01, 10; asked for 11     condition: diameter, R, G, B
 
 Read out exactly, not by a trained classifier: the area and the mean colour of what stands out from
 the background."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -39,12 +37,12 @@ DIAMETERS = (0.7, 0.3)  # big, small, as shares of the image
 DRAWS = 32  # images for each combination and moment, as in the paper
 MOMENTS = 16  # of a training
 BATCH = 64
+Images = Float[Tensor, "n 3 side side"]
 
 
 @dataclass(frozen=True)
 class Circles:
-    """Background 0; circles of brightness 1, `contrast` apart in red and blue: the strength of the
-    colour concept."""
+    """Circles of brightness 1 on 0; `contrast` between red and blue is the strength of colour."""
 
     contrast: float = 0.5
     side: int = 32
@@ -57,33 +55,28 @@ class Circles:
         diameter = DIAMETERS[0] + (DIAMETERS[1] - DIAMETERS[0]) * small
         return torch.stack([diameter, 1 + tint, torch.ones_like(tint), 1 - tint], 1)
 
-    def draw(
-        self, cond: Float[Tensor, "n 4"], centres: Float[Tensor, "n 2"]
-    ) -> Float[Tensor, "n 3 side side"]:
+    def draw(self, cond: Float[Tensor, "n 4"], centres: Float[Tensor, "n 2"]) -> Images:
         axis = (torch.arange(self.side) + 0.5) / self.side
         x, y = centres.T[..., None, None]
         far = (axis[:, None] - y) ** 2 + (axis - x) ** 2
         return (far.sqrt() < cond[:, 0, None, None] / 2)[:, None] * cond[:, 1:, None, None]
 
     def examples(self, start: int, count: int) -> Examples:
-        """Training images start, start + 1, ..: combinations in turn, centres from each image's own
-        generator."""
+        """Images start, start + 1, ..: combinations in turn, centres from their own generators."""
         numbers = range(start, start + count)
         shifts = [torch.rand(2, generator=generator(self.seed, i)) - 0.5 for i in numbers]
         cond = self.cond(torch.tensor([TRAINED[i % len(TRAINED)] for i in numbers]))
         return Examples(self.draw(cond, 0.5 + 0.2 * torch.stack(shifts)), cond)
 
     def signal(self, concept: str) -> float:
-        """Its contrast: the mean squared difference of two images that differ in this concept
-        alone.
+        """Its contrast: the mean squared difference of two trained images that differ in it alone.
 
-        Of the trained combinations: red big against blue big, and against red small. It is what a_k
-        is to SIM."""
+        Red big against blue big, and against red small. It is what a_k is to SIM."""
         other = {"colour": (1, 0), "size": (0, 1)}[concept]
         one, two = self.draw(self.cond(torch.tensor([(0, 0), other])), torch.full((2, 2), 0.5))
         return (one - two).square().mean().item()
 
-    def read(self, images: Float[Tensor, "n 3 side side"]) -> Int[Tensor, "n 2"]:
+    def read(self, images: Images) -> Int[Tensor, "n 2"]:
         """(blue?, small?) of each image; -1 where nothing stands out."""
         there = images.mean(1) > 0.5
         area = there.sum((1, 2)) / self.side**2
@@ -92,31 +85,18 @@ class Circles:
         concepts = torch.stack([redness < 0, area < between], 1).long()
         return concepts.masked_fill((area == 0)[:, None], -1)
 
-    def right(
-        self, denoiser: Denoiser, asked: tuple[int, int], num: int, steps: int = 12
-    ) -> Int[Tensor, "num 2"]:
+    def right(self, denoiser: Denoiser, asked: tuple[int, int], num: int) -> Int[Tensor, "num 2"]:
         """For each of `num` draws of one combination: is its colour right, is its size right?"""
         concepts = torch.tensor([asked] * num)
         shape = (3, self.side, self.side)
-        drawn = sample(denoiser, range(num), shape, self.cond(concepts), noise_levels(steps))
+        drawn = sample(denoiser, range(num), shape, self.cond(concepts), noise_levels(12))
         return (self.read(drawn) == concepts).long()
 
 
-def circles(
-    contrast: float = 0.5,
-    images: int = 16_000,
-    seed: int = 0,
-    keep: Path | None = None,
-    draws: int = DRAWS,
-) -> list[Row]:
-    """Train on circles; the accuracy of each concept in each combination, sixteen times along the
-    training.
+def circles(contrast: float, images: int, seed: int, keep: Path, draws: int = DRAWS) -> list[Row]:
+    """Train on circles; the accuracy of each concept in each combination, at sixteen moments.
 
-    `keep`: the folder of the run, which goes on where it was stopped; without one it is made anew.
-    """
-    if keep is None:
-        with tempfile.TemporaryDirectory() as folder:
-            return circles(contrast, images, seed, Path(folder), draws)
+    `keep`: the folder of the run, which goes on where it was stopped."""
     data = Circles(contrast, seed=seed)
     out = keep / "accuracy.jsonl"
     torch.manual_seed(seed)
@@ -133,11 +113,9 @@ def circles(
 
         add_rows(out, accuracies(data, denoiser, step, draws))
 
-    def forget(name: str, weights: Weights) -> None:
-        """No snapshot is kept."""
-
     with locked(keep):
-        train(model, Loss(model), data.examples, recipe, keep, renormalize, forget, draw)
+        no_snapshots = lambda name, weights: None  # noqa: E731
+        train(model, Loss(model), data.examples, recipe, keep, renormalize, no_snapshots, draw)
     return read_rows(out)
 
 
@@ -155,68 +133,53 @@ def accuracies(data: Circles, denoiser: Denoiser, step: int, draws: int) -> list
 # What the papers claim of such trainings, from the rows of several.
 
 
-@dataclass(frozen=True)
-class Curve:
+def curve(rows: Sequence[Row], contrast: float, seed: int, concept: str, asked: str) -> list[Row]:
     """The accuracy of one concept along one training, a row a moment."""
-
-    rows: Sequence[Row]
-
-    @property
-    def mean(self) -> float:
-        """Over the training: the earlier a concept is learned, the larger."""
-        return float(np.mean([float(row.value or 0) for row in self.rows]))
-
-    @property
-    def falls(self) -> bool:
-        """Whether it ever falls so far below an earlier value that their intervals are apart."""
-        highest = -1.0
-        for one in self.rows:
-            if one.high is not None and one.high < highest:
-                return True
-            highest = max(highest, one.low or 0.0)
-        return False
+    found = where(rows, contrast=contrast, seed=seed, concept=concept, condition=asked)
+    return sorted(found, key=lambda row: row.step or 0)
 
 
-def curve(
-    rows: Sequence[Row], contrast: float, seed: int | None, concept: str, condition: str
-) -> Curve:
-    found = where(rows, contrast=contrast, seed=seed, concept=concept, condition=condition)
-    return Curve(sorted(found, key=lambda row: row.step or 0))
+def falls(curve: Sequence[Row]) -> bool:
+    """Whether it ever falls so far below an earlier value that their intervals are apart."""
+    highest = -1.0
+    for one in curve:
+        if one.high is not None and one.high < highest:
+            return True
+        highest = max(highest, one.low or 0.0)
+    return False
 
 
 def circle_claims(rows: Sequence[Row]) -> list[Row]:
-    """Which concept comes first, whether more contrast brings it forward, and whether accuracy ever
-    falls.
+    """Which concept comes first, if more contrast brings it forward, and if accuracy ever falls.
 
     The order is judged where both concepts are seen in training (their mean over the three trained
     combinations), the fall on the combination that is not."""
     accuracy = where(rows, what="circles/accuracy")
     contrasts = sorted({row.contrast for row in accuracy if row.contrast is not None})
     seeds = sorted({row.seed for row in accuracy if row.seed is not None})
+    if not contrasts or not seeds:
+        return []
 
     def progress(contrast: float, seed: int, concept: str) -> float:
+        """Mean accuracy over the training: the earlier a concept is learned, the larger."""
         curves = [curve(accuracy, contrast, seed, concept, CALLED[asked]) for asked in TRAINED]
-        return float(np.mean([one.mean for one in curves]))
+        return float(np.mean([np.mean([row.estimate.value for row in one]) for one in curves]))
 
     first = []
-    for contrast in contrasts:
-        data = Circles(contrast)
-        more, less = sorted(CONCEPTS, key=data.signal, reverse=True)
-        first += [progress(contrast, seed, more) > progress(contrast, seed, less) for seed in seeds]
+    for contrast, seed in product(contrasts, seeds):
+        more, less = sorted(CONCEPTS, key=Circles(contrast).signal, reverse=True)
+        first.append(progress(contrast, seed, more) > progress(contrast, seed, less))
     earlier = [
         progress(high, seed, "colour") > progress(low, seed, "colour")
-        for low, high in pairwise(contrasts)
-        for seed in seeds
+        for (low, high), seed in product(pairwise(contrasts), seeds)
     ]
     cases = product(contrasts, seeds, CONCEPTS)
-    falls = [curve(accuracy, *case, CALLED[HELD_OUT]).falls for case in cases]
-    claims = []
-    if first:
-        says = "the concept with more contrast is learned first (share of trainings)"
-        claims.append(Claim("circles/order", says, 1.0, mean(np.array(first))))
-        says = "accuracy on the unseen combination is not monotone (share of curves)"
-        fallen = mean(np.array(falls))
-        claims.append(Claim("circles/not_monotone", says, 1 / len(falls), fallen, rule=">="))
+    fallen = [falls(curve(accuracy, *case, CALLED[HELD_OUT])) for case in cases]
+    says = "the concept with more contrast is learned first (share of trainings)"
+    claims = [Claim("circles/order", says, 1.0, mean(np.array(first)))]
+    says = "accuracy on the unseen combination is not monotone (share of curves)"
+    share = mean(np.array(fallen))
+    claims.append(Claim("circles/not_monotone", says, 1 / len(fallen), share, rule=">="))
     if earlier:
         says = "more contrast between colours brings colour forward (share of pairs of trainings)"
         claims.append(Claim("circles/contrast", says, 1.0, mean(np.array(earlier))))

@@ -35,8 +35,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Equality asks whether the interval reaches what was predicted; the inequalities judge the
-        value itself."""
+        """Equality asks whether the interval reaches it; inequalities judge the value itself."""
         value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
         if self.rule == "=":
             slack = self.tolerance + (ROUND_OFF if low is not None else 0.0)

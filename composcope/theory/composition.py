@@ -1,5 +1,4 @@
-"""Conditional projective composition (CPC) and the local conditional score (LCS), section 3 of the
-paper.
+"""Conditional projective composition (CPC) and the local conditional score (LCS), section 3.
 
     p(x | c_J) = p(x_{M_J^c} | nothing) prod_{j in J} p(x_{M_j} | c_j)    Definition 2, equation 2
     s(x | c_J)(i) = grad log p^sigma[x_{N_i} | c_{L_i(J)}](i)             Definition 1, equation 1
@@ -81,8 +80,7 @@ def all_subsets(count: int) -> list[Asked]:
 
 
 def subsets(p: Conditional, J: Asked) -> Iterator[tuple[Pixels, Asked]]:
-    """(N_i, L_i(J)) of Lemma 1, once for each block of pixels that share them; the background M_b
-    comes last."""
+    """(N_i, L_i(J)) of Lemma 1, once for each block that shares them; background M_b last."""
     for j, block in enumerate(p.blocks):
         yield block, frozenset({j}) & J
     yield outside(p.n, p.blocks), NOTHING
@@ -103,8 +101,7 @@ def local_score(p: Conditional, x: Vectors, sigma: Noise, J: Asked) -> Vectors:
 
 
 def induced(p: Conditional, J: Asked) -> Mixture:
-    """The distribution whose score the LCS is: the product of the marginals it reads, C*_J[p] of
-    section C."""
+    """Whose score the LCS is: the product of the marginals it reads, C*_J[p] of section C."""
     return independent(read(p, J))
 
 
@@ -118,16 +115,14 @@ def line_integral(p: Conditional, x: Vectors, sigma: float, J: Asked) -> Float[T
 def projective_score(
     parts: Sequence[Mixture], background: Mixture, x: Vectors, sigma: Noise
 ) -> Vectors:
-    """The explicit composition of several scores, sum_i s_i - (k - 1) s_b (Bradley et al. 2025,
-    Definition 5.1)."""
+    """Explicit composition, sum_i s_i - (k - 1) s_b (Bradley et al. 2025, Definition 5.1)."""
     away = torch.stack([part.score(x, sigma) for part in parts]).sum(0)
     return away - (len(parts) - 1) * background.score(x, sigma)
 
 
 @dataclass(frozen=True)
 class ScoreDenoiser:
-    """A score over vectors, score(x, sigma, J), as a Denoiser; the nonzero entries of a row of cond
-    are its J."""
+    """score(x, sigma, J) as a Denoiser; the nonzero entries of a row of cond are its J."""
 
     score: Callable[[Tensor, Tensor, Asked], Tensor]
 
@@ -153,8 +148,7 @@ def local(p: Conditional) -> ScoreDenoiser:
 
 
 def learn_from_pairs(p: Conditional) -> Composition:
-    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen of each block
-    after pairs."""
+    """The CPC read off p(. | c_J) with |J| = 2 alone: what a local learner has seen."""
     size = len(p.blocks)
     if size < 3:
         raise InputError(f"pairs out of {size} blocks leave none that is not asked; take 3 or more")
@@ -179,7 +173,7 @@ def objects(side: int, width: float = 0.1) -> Composition:
 
 
 def random_composition(seed: int, factorised: bool = True, count: int = 3) -> Composition:
-    """Random blocks of seven pixels, mixtures and background; Lemma 1 silently uses `factorised`."""
+    """Random blocks of seven pixels, mixtures, background; Lemma 1 silently uses `factorised`."""
     pixels = 7
     generator = torch.Generator().manual_seed(seed)
     free = torch.randint(-1, count, (pixels - count,), generator=generator)  # -1: background

@@ -1,5 +1,4 @@
-"""Composition in a feature space z = A x, section 3.2 and D of the paper, for invertible linear
-maps A.
+"""Composition in a feature space z = A x, sections 3.2 and D, for invertible linear maps A.
 
     p is an F-CPC under A  if  A # p  is a CPC (Definition 4)
     its score in z is then an LCS (Corollary 1)
@@ -19,14 +18,8 @@ from torch import Tensor
 
 from composcope.diffusion.sample import Levels, walk
 from composcope.errors import InputError
-from composcope.theory.composition import (
-    NOTHING,
-    Asked,
-    Composition,
-    Conditional,
-    ScoreDenoiser,
-    local_score,
-)
+from composcope.theory import composition as cpc
+from composcope.theory.composition import NOTHING, Asked, Composition, Conditional, local_score
 from composcope.theory.mixture import Mixture, Vectors, normal
 
 
@@ -51,8 +44,7 @@ class FeatureComposition:
 
 
 def pixel_score(p: FeatureComposition, x: Vectors, sigma: float, J: Asked) -> Vectors:
-    """The F-LCS at z = A x brought back to pixels, A^T s_A (chain rule): the score of p^t if A
-    commutes with noise."""
+    """The F-LCS brought back to pixels, A^T s_A(A x): the score of p^t if A commutes with noise."""
     return local_score(p.features, x @ p.A.T, sigma, J) @ p.A
 
 
@@ -75,8 +67,7 @@ def one_gaussian(p: Mixture) -> tuple[Float[Tensor, " n"], Float[Tensor, "n n"]]
 
 
 def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n n"]:
-    """A^t of section D, A^t # N_t[p] = N_t[A # p], for p = N(mu, S); it takes x to A mu + A^t (x -
-    mu).
+    """A^t of section D, A^t # N_t[p] = N_t[A # p], for p = N(mu, S): x to A mu + A^t (x - mu).
 
         A^t = (A S A^T + t^2)^{1/2} R (S + t^2)^{-1/2}
         R = (A S A^T)^{-1/2} A S^{1/2}, which is orthogonal
@@ -92,8 +83,7 @@ def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n 
 
 
 def flow(p: Mixture, x: Vectors, t: float, lower: float) -> Vectors:
-    """Where the probability flow of p = N(mu, S) takes x of N_t[p]: mu + (S + lower^2)^{1/2} (S +
-    t^2)^{-1/2} (x - mu)."""
+    """Of p = N(mu, S), from x of N_t[p]: mu + (S + lower^2)^{1/2} (S + t^2)^{-1/2} (x - mu)."""
     mu, S = one_gaussian(p)
     eye = torch.eye(len(S), dtype=S.dtype)
     return mu + (x - mu) @ (power(S + lower**2 * eye, 0.5) @ power(S + t**2 * eye, -0.5)).T
@@ -102,14 +92,13 @@ def flow(p: Mixture, x: Vectors, t: float, lower: float) -> Vectors:
 def sample_through_features(
     p: FeatureComposition, x: Vectors, sigmas: Levels, J: Asked, fixed: bool = False
 ) -> Vectors:
-    """From x of N_t[p(. | c_J)], t = sigmas[0], down through the sigmas, each step taken in z with
-    the F-LCS.
+    """From x of N_t[p(. | c_J)], t = sigmas[0], down the sigmas, each step in z with the F-LCS.
 
     `fixed` takes A itself at every noise level, which section D says is wrong unless A is
     orthogonal."""
     law = p.given(J)
     mu, _ = one_gaussian(law)
-    score = ScoreDenoiser(lambda z, sigma, _: local_score(p.features, z, sigma, J))
+    score = cpc.ScoreDenoiser(lambda z, sigma, _: local_score(p.features, z, sigma, J))
     for t, lower in pairwise(sigmas):
         into, out = (p.A if fixed else time_map(law, p.A, float(level)) for level in (t, lower))
         z = p.A @ mu + (x - mu) @ into.T
@@ -119,8 +108,7 @@ def sample_through_features(
 
 
 def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
-    """Equation 3 as measured: cosines between mu_i - mu_b; a CPC has zeros off the diagonal, and so
-    may others."""
+    """Equation 3: cosines between mu_i - mu_b; a CPC has zeros off the diagonal; others may."""
     mu_b = p.given(NOTHING).mean
     ways = torch.stack([p.given(frozenset({j})).mean - mu_b for j in range(len(p.blocks))])
     unit = torch.nn.functional.normalize(ways, dim=1)
@@ -129,8 +117,7 @@ def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
 
 @dataclass(frozen=True)
 class Correlated:
-    """Conditions that move one pixel each, while all pixels stay correlated: equation 3 holds, and
-    it is no CPC."""
+    """Conditions move one pixel each, all stay correlated: equation 3 holds, and it is no CPC."""
 
     rho: float
     n: int = 3

@@ -17,27 +17,19 @@ from composcope.theory.swing_by import SIM
 TOYS = {"theory": THEORY, "sim": SIM}
 
 
-def toys_named(kind: str, only: Sequence[str]) -> Sequence[str]:
-    """All of them if none is named."""
-    toys = TOYS[kind]
-    if unknown := set(only) - set(toys):
-        raise InputError(
-            f"there is no toy {', '.join(sorted(unknown))}; there are {', '.join(toys)}"
-        )
-    return only or tuple(toys)
-
-
 def measured_toys(
     kind: str, only: Sequence[str], out: Path, draw: Callable[..., Mapping[str, Any]]
 ) -> list[Row]:
-    """The rows of every toy, and in a folder beside them its curves and what `draw` makes of them:
-    on disk before the next toy begins."""
-    names = toys_named(kind, only)
+    """The rows of every toy, or of those named, and in a folder beside them its curves and what
+    `draw` makes of them: on disk before the next toy begins."""
+    toys = TOYS[kind]
+    if unknown := ", ".join(sorted(set(only) - set(toys))):
+        raise InputError(f"there is no toy {unknown}; there are {', '.join(toys)}")
     torch.set_num_threads(1)  # the matrices are small: threads would only wait for each other
     folder = out.with_suffix("")
     rows = []
-    for name in track(names, kind):
-        toy = TOYS[kind][name]()
+    for name in track(only or tuple(toys), kind):
+        toy = toys[name]()
         found = [claim.row(kind) for claim in toy.claims]
         if toy.curves:
             toy.save(folder / f"{name}.npz")

@@ -1,5 +1,4 @@
-"""Gaussian mixtures: distributions for which all that a diffusion model approximates is known
-exactly.
+"""Gaussian mixtures: all that a diffusion model approximates is known of them exactly.
 
     p(x) = sum_k w_k N(x; mean_k, cov_k)
     p^sigma = p * N(0, sigma^2 I):  cov_k becomes cov_k + sigma^2 I
@@ -42,8 +41,7 @@ class Mixture:
         return self.weights @ self.means
 
     def _terms(self, x: Tensor, sigma: Noise) -> tuple[Tensor, Tensor, Tensor]:
-        """log w_k N(x; k) [batch comp]; x - mean_k in eigen coordinates and its variances there
-        [batch comp n]."""
+        """log w_k N(x; k); x - mean_k in eigen coordinates, and its variances [batch comp n]."""
         values, vectors = self.eigen
         variance = values + torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None, None] ** 2
         offset = torch.einsum("knd,bkn->bkd", vectors, x[:, None] - self.means)
@@ -156,8 +154,7 @@ def kl_gaussian(p: Mixture, q: Mixture) -> float:
 
 
 def line(p: Mixture, q: Mixture, sigma: float) -> tuple[Float[Tensor, "points 1"], float]:
-    """Equally spaced points over twelve deviations around two mixtures of one pixel, and their
-    spacing.
+    """Equally spaced points over twelve deviations around two mixtures of one pixel; their spacing.
 
     For smooth functions that vanish at both ends the plain sum over these converges faster than any
     power, once the narrowest component is wider than two spacings."""

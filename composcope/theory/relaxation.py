@@ -48,8 +48,7 @@ class Coupled:
         return mixture((self.signs + lift).tolist(), WIDTH, self.chances(J).tolist())
 
     def revealed(self, pixel: int, J: Asked) -> list[Mixture]:
-        """p(x_pixel | c_J, signs of all other pixels), for the signs that make this one's + least
-        and most likely.
+        """p(x_pixel | c_J, other signs), for those that make this one's + least and most likely.
 
         A far-away x_{M^c} reveals its signs, noise or not, and every p(x_pixel | x_{M^c}) lies
         between these two. KL is convex in either argument, so its supremum over x_{M^c} is its
@@ -63,8 +62,7 @@ class Coupled:
 
 @lru_cache(maxsize=64)
 def errors(p: Coupled, sigma: float, as_in_lemma_3: bool = False) -> list[tuple[float, float]]:
-    """(eps~_i, eps_i) of Definition 3 for every pixel i, at noise sigma; the background's eps_b is
-    in both.
+    """(eps~_i, eps_i) of Definition 3 for every pixel i, at noise sigma; eps_b is in both.
 
     Definition 3 takes KL(conditional || marginal); Lemma 3 speaks of KL(marginal || conditional).
     """
@@ -91,7 +89,6 @@ def kl_slope(p: Mixture, q: Mixture, sigma: float) -> float:
 
 
 def gaussian_conditional_kl(rho: float, y: float) -> float:
-    """KL(p(x | y) || p(x)) of two unit Gaussians of correlation rho: quadratic in y, so its
-    supremum is infinite."""
+    """KL(p(x | y) || p(x)) of unit Gaussians of correlation rho: quadratic in y, unbounded."""
     variance = 1 - rho**2
     return 0.5 * (variance + (rho * y) ** 2 - 1 - math.log(variance))

@@ -1,5 +1,4 @@
-"""Denoisers that were never trained: softmax averages over a set of training images, patch by
-patch.
+"""Denoisers that were never trained: softmax averages over training images, patch by patch.
 
     x0(cell) = sum_n w_n y_n(cell),    w_n ~ exp(-|x_patch - y_n,patch|^2 / 2 sigma^2)
                                        over the training images n that agree
@@ -15,20 +14,17 @@ is left of it inside the image. Where no training patch agrees everywhere, those
 count: first in the centre cell, then in the 3 x 3 around it, and so on outwards (there the machine
 is more local in conditions than in pixels). The ideal one compares whole sets."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Sigmas, X
-from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 
+OverCells = Float[Tensor, "cells *rest"]
 CHUNK = 2**23  # entries of the largest array made at once (32 MiB in float32)
 
 
@@ -65,9 +61,7 @@ class ScoreMachine:
                 logs[:, row].masked_fill_(disagreeing(self, tuple(asked)), -torch.inf)
         return to_image(logs.softmax(-1) @ self.cells, self.channels).to(x.dtype)
 
-    def over_patches(
-        self, values: Float[Tensor, "cells *rest"], radius: int
-    ) -> Float[Tensor, "cells *rest"]:
+    def over_patches(self, values: OverCells, radius: int) -> OverCells:
         """The sum over the patch around every cell."""
         row, col = torch.arange(self.grid**2) // self.grid, torch.arange(self.grid**2) % self.grid
         near = ((row[:, None] - row).abs() <= radius) & ((col[:, None] - col).abs() <= radius)
@@ -93,8 +87,7 @@ def score_machine(
     grid: int,
     radius: int | None,
 ) -> ScoreMachine:
-    """The machine of a training set; `cond` counts objects in grid x grid cells, row by row; radius
-    None: ideal."""
+    """`cond` counts objects in grid x grid cells, row by row; radius None: the ideal machine."""
     height, width = images.shape[-2:]
     if height != width or width % grid:
         cells = f"{grid} x {grid} square cells"
@@ -105,32 +98,6 @@ def score_machine(
     radius = grid - 1 if radius is None else min(radius, grid - 1)
     conditions = None if cond is None else cond.T.contiguous().to(images.dtype)
     return ScoreMachine(to_cells(images, grid), conditions, radius, images.shape[1])
-
-
-class MachineDrawer:
-    """The machine of some training images in [-1, 1] as a Drawer: it is asked, judged and shown as
-    a model is."""
-
-    def __init__(
-        self,
-        images: Float[Tensor, "images 3 side side"],
-        cond: Float[Tensor, "images features"] | None,
-        conditioner: Any,
-        grid: int,
-        radius: int | None,
-        about: Mapping[str, Any],
-    ):
-        self.conditioner = conditioner
-        self.pixels = Pixels.measure(images, fixed=True)
-        self.machine = score_machine(self.pixels.encode(images), cond, grid, radius)
-        self.shape = (images.shape[1], images.shape[2], images.shape[3])
-        self.about = about
-
-    def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
-        return self.machine(x, sigma, cond)
-
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
-        return self.pixels.decode(x)
 
 
 def to_cells(images: Tensor, grid: int) -> Tensor:

@@ -1,5 +1,4 @@
-"""Structured Identity Mapping (Yang et al. 2025): learning the identity on clusters that each show
-one concept.
+"""Structured Identity Mapping (Yang et al. 2025): the identity, learned on clusters of one concept.
 
     x ~ N(mu_p e_p, diag(sigma^2)), p = 1..s        loss 1/2 E |f(x) - x|^2
     asked at  xhat = sum_p mu_p e_p
@@ -17,27 +16,31 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+Vector = Float[Tensor, " d"]
+Points = Float[Tensor, "points d"]
+Matrices = Float[Tensor, "*seeds d h"]
+Outputs = Float[Tensor, "records seeds d"]  # f(xhat) along the training, from several starts
+
 
 @dataclass(frozen=True)
 class Concepts:
-    """s = len(mu) clusters in d dimensions; sigma are standard deviations along the first s axes, 0
-    elsewhere."""
+    """s = len(mu) clusters in d dimensions, of deviations sigma along s axes, 0 elsewhere."""
 
     mu: tuple[float, ...]
     sigma: tuple[float, ...]
     d: int
 
-    def padded(self, values: Sequence[float]) -> Float[Tensor, " d"]:
+    def padded(self, values: Sequence[float]) -> Vector:
         return torch.tensor([*values, *[0.0] * (self.d - len(values))], dtype=torch.float64)
 
     @property
-    def a(self) -> Float[Tensor, " d"]:
+    def a(self) -> Vector:
         """The diagonal of the uncentred second moment."""
         s, pairs = len(self.mu), zip(self.mu, self.sigma, strict=True)
         return self.padded([sigma**2 + mu**2 / s for mu, sigma in pairs])
 
     @property
-    def xhat(self) -> Float[Tensor, " d"]:
+    def xhat(self) -> Vector:
         """All concepts at once: never seen in training."""
         return self.padded(self.mu)
 
@@ -45,7 +48,7 @@ class Concepts:
         """Points whose summed loss is the expected loss of a linear map."""
         return self.a.sqrt().diag()
 
-    def samples(self, count: int, seed: int) -> Float[Tensor, "points d"]:
+    def samples(self, count: int, seed: int) -> Points:
         """`count` points a cluster: their mean loss is what a nonlinear map minimises."""
         noise = torch.randn(len(self.mu), count, self.d, generator=rng(seed), dtype=torch.float64)
         centres = self.xhat.diag()[: len(self.mu), None]
@@ -61,9 +64,7 @@ def rng(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def one_layer(
-    W0: Float[Tensor, "d d"], a: Float[Tensor, " d"], z: Float[Tensor, " d"], t: float
-) -> Float[Tensor, " d"]:
+def one_layer(W0: Matrices, a: Vector, z: Vector, t: float) -> Vector:
     """f(W(t); z) under gradient flow (Theorem 4.1):
 
         f_k = (1 - e^{-a_k t}) z_k + sum_i e^{-a_i t} w_ki(0) z_i
@@ -74,9 +75,7 @@ def one_layer(
     return (1 - decay) * z + W0 @ (decay * z)
 
 
-def growth_suppression_noise(
-    W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]
-) -> tuple[Tensor, Tensor, Tensor]:
+def growth_suppression_noise(W: Matrices, a: Vector) -> tuple[Matrices, Matrices, Matrices]:
     """G, S, N of equation 4.3, entry by entry: dw_ij/dt = G - S - N."""
     i, j = a[:, None], a[None, :]
     own = W.diagonal(dim1=-2, dim2=-1)
@@ -89,17 +88,14 @@ def growth_suppression_noise(
     return G, S, N
 
 
-def velocity(W: Float[Tensor, "*seeds d d"], a: Float[Tensor, " d"]) -> Float[Tensor, "*seeds d d"]:
+def velocity(W: Matrices, a: Vector) -> Matrices:
     """The same in matrices: V(W) = WA + AW - (A W^2 + W^2 A + 2 W A W) / 2."""
     A, square = a.diag(), W @ W
     return W @ A + A @ W - 0.5 * (A @ square + square @ A + 2 * W @ A @ W)
 
 
-def recursion(
-    W0: Float[Tensor, "seeds d d"], a: Float[Tensor, " d"], eta: float, steps: int, every: int = 1
-) -> Tensor:
-    """W <- W + eta V(W), the discrete step of the published scripts, [records seeds d d]; W need
-    not stay U U^T."""
+def recursion(W0: Matrices, a: Vector, eta: float, steps: int, every: int = 1) -> Tensor:
+    """W <- W + eta V(W), as published, [records seeds d d]; W need not stay U U^T."""
     W, seen = W0, [W0]
     for step in range(1, steps + 1):
         W = W + eta * velocity(W, a)
@@ -108,9 +104,7 @@ def recursion(
     return torch.stack(seen)
 
 
-def tied_descent(
-    U0: Float[Tensor, "seeds d h"], a: Float[Tensor, " d"], eta: float, steps: int, every: int = 1
-) -> Tensor:
+def tied_descent(U0: Matrices, a: Vector, eta: float, steps: int, every: int = 1) -> Tensor:
     """Gradient descent on U of half the loss of f = U U^T x, [records seeds d d].
 
     On the loss itself W = U U^T moves by 2 V(W): the same way at twice the speed. The half keeps
@@ -143,9 +137,7 @@ class Network:
             layers.append(self.scale * (w.abs() if self.positive else w) / math.sqrt(i))
         return layers
 
-    def __call__(
-        self, layers: list[Tensor], x: Float[Tensor, "points d"]
-    ) -> Float[Tensor, "seeds points d"]:
+    def __call__(self, layers: list[Tensor], x: Points) -> Float[Tensor, "seeds points d"]:
         h = x.expand(len(layers[0]), *x.shape)
         for index, layer in enumerate(layers):
             h = h @ layer.mT
@@ -154,14 +146,8 @@ class Network:
 
 
 def descend(
-    net: Network,
-    concepts: Concepts,
-    x: Float[Tensor, "points d"],
-    eta: float,
-    steps: int,
-    seeds: int,
-    mean: bool,
-) -> Float[Tensor, "records seeds d"]:
+    net: Network, concepts: Concepts, x: Points, eta: float, steps: int, seeds: int, mean: bool
+) -> Outputs:
     """f(xhat) along full-batch gradient descent on 1/2 |f(x) - x|^2, its mean or sum over x."""
     layers = [layer.requires_grad_() for layer in net.layers(concepts.d, seeds)]
     seen = []
@@ -176,24 +162,18 @@ def descend(
     return torch.stack(seen)
 
 
-def ood_loss(
-    outputs: Float[Tensor, "records seeds d"], concepts: Concepts
-) -> Float[Tensor, "records seeds"]:
+def ood_loss(outputs: Outputs, concepts: Concepts) -> Float[Tensor, "records seeds"]:
     """1/2 |f(xhat) - xhat|^2."""
     return 0.5 * (outputs - concepts.xhat).square().sum(-1)
 
 
 def rise(loss: Float[Tensor, "records seeds"]) -> Float[Tensor, " seeds"]:
-    """How far the loss climbs above its lowest value so far, as a share of its first value: 0 if it
-    never climbs."""
+    """How far the loss climbs above its lowest value so far, as a share of its first value."""
     return (loss - loss.cummin(0).values).amax(0) / loss[0]
 
 
-def learned_at(
-    outputs: Float[Tensor, "records seeds d"], concepts: Concepts
-) -> Float[Tensor, "seeds s"]:
-    """The first record at which f(xhat)_k comes within a fifth of mu_k and stays; the number of
-    records if never."""
+def learned_at(outputs: Outputs, concepts: Concepts) -> Float[Tensor, "seeds s"]:
+    """The record from which on f(xhat)_k is within a fifth of mu_k; their number if none."""
     s = len(concepts.mu)
     # Also where a run has diverged.
     far = ~((outputs[..., :s] / concepts.xhat[:s] - 1).abs() <= 0.2)

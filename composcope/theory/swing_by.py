@@ -1,5 +1,4 @@
-"""The claims of Structured Identity Mapping as numbers; frequencies over seeds, never one picked
-seed.
+"""The claims of Structured Identity Mapping as numbers; frequencies over seeds, never one of them.
 
 Swing-by: the loss at the unseen corner xhat falls, climbs, and falls again. It counts as one if the
 climb is more than a thousandth of the first loss. Where the papers show it as what happens, half of
@@ -13,22 +12,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from composcope.theory import sim
 from composcope.theory.claim import Claim, Rule, Toy, frequency
-from composcope.theory.sim import (
-    STARTS,
-    Concepts,
-    Network,
-    descend,
-    growth_suppression_noise,
-    learned_at,
-    one_layer,
-    ood_loss,
-    recursion,
-    rise,
-    rng,
-    tied_descent,
-    velocity,
-)
+from composcope.theory.sim import STARTS, Concepts, Network, rng
 
 SEEDS = 100
 SHOWN: tuple[float, Rule] = (0.5, ">=")
@@ -51,12 +37,13 @@ def dynamics() -> Toy:
     for step in range(1, 12_001):
         W = W - eta * (W - torch.eye(3).double()) * c.a
         if step % 400 == 0:
-            gaps.append((W @ c.xhat - one_layer(W0, c.a, c.xhat, step * eta)).abs().max().item())
+            gap = W @ c.xhat - sim.one_layer(W0, c.a, c.xhat, step * eta)
+            gaps.append(gap.abs().max().item())
     U = positive(3, 0.2, seeds=10)
-    G, S, N = growth_suppression_noise(U @ U.mT, c.a)
-    V = velocity(U @ U.mT, c.a)
-    flow = recursion(U @ U.mT, c.a, eta, 24_000, every=400)
-    descent = tied_descent(U, c.a, eta, 24_000, every=400)
+    G, S, N = sim.growth_suppression_noise(U @ U.mT, c.a)
+    V = sim.velocity(U @ U.mT, c.a)
+    flow = sim.recursion(U @ U.mT, c.a, eta, 24_000, every=400)
+    descent = sim.tied_descent(U, c.a, eta, 24_000, every=400)
     apart, off = (G - S - N - V).abs().max().item(), (flow - descent).abs().max().item()
     return Toy(
         [
@@ -74,13 +61,12 @@ def clock(U: Tensor, c: Concepts) -> float:
     U = U.clone().requires_grad_()
     loss = 0.5 * ((U @ U.mT - torch.eye(c.d).double()) * c.a.sqrt()).square().sum()
     (slope,) = torch.autograd.grad(loss, U)
-    moved, V = -(slope @ U.mT + U @ slope.mT).detach(), velocity((U @ U.mT).detach(), c.a)
+    moved, V = -(slope @ U.mT + U @ slope.mT).detach(), sim.velocity((U @ U.mT).detach(), c.a)
     return ((moved * V).sum() / (V * V).sum()).item()
 
 
 def order() -> Toy:
-    """Concepts are learned in the order of a_k = sigma_k^2 + mu_k^2 / s; mu or sigma can reverse
-    it.
+    """Concepts are learned in the order of a_k = sigma_k^2 + mu_k^2 / s, which mu or sigma reverse.
 
     Judged at xhat; a run in which neither is learned counts against the claim."""
     cases = {
@@ -97,7 +83,7 @@ def order() -> Toy:
     for by, c in cases.items():
         for kind, net in nets.items():
             x = c.samples(50, seed=0) if net.relu else c.population()
-            times = learned_at(descend(net, c, x, 0.02, 800, 50, mean=net.relu), c)
+            times = sim.learned_at(sim.descend(net, c, x, 0.02, 800, 50, mean=net.relu), c)
             right = times[:, 0] < times[:, 1] if c.a[0] > c.a[1] else times[:, 0] > times[:, 1]
             says = f"larger a_k first, {kind}, order set by {by}"
             claims.append(frequency(f"order/{by}/{kind}", says, 1.0, right))
@@ -114,15 +100,15 @@ class Case:
 
 
 def tied(c: Concepts, U: Tensor, power: int = 1, steps: int = 3000) -> Tensor:
-    W = tied_descent(U, c.a**power, 0.01, steps, every=5)
-    return ood_loss(W @ c.xhat, c)
+    W = sim.tied_descent(U, c.a**power, 0.01, steps, every=5)
+    return sim.ood_loss(W @ c.xhat, c)
 
 
 def untied(
     c: Concepts, net: Network, eta: float = 0.02, steps: int = 800, seeds: int = SEEDS
 ) -> Tensor:
     x = c.samples(50, seed=0) if net.relu else c.population()
-    return ood_loss(descend(net, c, x, eta, steps, seeds, mean=net.relu), c)
+    return sim.ood_loss(sim.descend(net, c, x, eta, steps, seeds, mean=net.relu), c)
 
 
 def gaussian_rows(d: int, width: int) -> Tensor:
@@ -171,14 +157,13 @@ CASES = {
 
 
 def swing_by() -> Toy:
-    """The figure has the first 30 seeds of each case at 200 moments; cases of fewer seeds are
-    padded with NaN."""
+    """The figure has the first 30 seeds of each case at 200 moments, NaN where there are fewer."""
     claims = []
     curves = torch.full((len(CASES), 30, 200), torch.nan, dtype=torch.half)
     climbed = torch.zeros(len(CASES), 30, dtype=torch.bool)
     for index, (name, case) in enumerate(CASES.items()):
         loss = case.loss()
-        climbs = rise(loss) > CLIMB
+        climbs = sim.rise(loss) > CLIMB
         share, rule = SHOWN if case.seen else NOT_SHOWN
         claims.append(frequency(f"swing_by/{name}", f"Swing-by: {case.says}", share, climbs, rule))
         moments = torch.linspace(0, len(loss) - 1, 200).long()
@@ -199,8 +184,8 @@ def failure() -> Toy:
     late."""
     c, U, steps = FIGURE_10, positive(3, 0.2, seeds=50), 25_000
     runs = {
-        "published": recursion(U @ U.mT, c.a**2, 0.01, steps, every=200),
-        "descent": tied_descent(U, c.a**2, 0.01, steps, every=200),
+        "published": sim.recursion(U @ U.mT, c.a**2, 0.01, steps, every=200),
+        "descent": sim.tied_descent(U, c.a**2, 0.01, steps, every=200),
     }
     # Also when no longer a number.
     lost = {name: ~((W[-1, :, 0, 0] - 1).abs() < 0.5) for name, W in runs.items()}
@@ -218,9 +203,5 @@ def failure() -> Toy:
     )
 
 
-SIM: dict[str, Callable[[], Toy]] = {
-    "dynamics": dynamics,
-    "order": order,
-    "swing_by": swing_by,
-    "failure": failure,
-}
+TOYS = (dynamics, order, swing_by, failure)
+SIM: dict[str, Callable[[], Toy]] = {toy.__name__: toy for toy in TOYS}
