@@ -1,6 +1,7 @@
 """The experiments on interventions at tiny size, and what is computed in them against closed forms."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from composcope.adapters import Phrases
 from composcope.evaluation import Found
-from composcope.experiments import neighbourhoods, overlap, penalty, predict
+from composcope.experiments import command, neighbourhoods, overlap, penalty, predict
 from composcope.features import sdxl
 from composcope.locality import LocalConditions, intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
@@ -172,6 +173,7 @@ def test_penalty(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(penalty, "WEIGHTS", (0.0, 0.3))
     monkeypatch.setattr(penalty, "RADII", (0.1875, 0.28))
     monkeypatch.setattr(penalty, "LONGER", ("exp3",))
+    monkeypatch.setattr(penalty, "LOCATIONS_ASKED", 2)
     args = dict(preset="smoke", small_images=32, images=64, num=1, samples=2, levels=2)
     args |= {"work": tmp_path / "runs", "out": tmp_path / "penalty.jsonl", "from_nothing": True}
     assert penalty.main(**args, dry_run=True) == [] and not (tmp_path / "runs").exists()
@@ -204,6 +206,14 @@ def test_the_best_penalty_costs_little_at_one_place():
     assert penalty.best(rows) == (0.1, penalty.USUAL_RADIUS)
     assert penalty.best([*rows, *measured(0.3, 0.95, 4.0)]) == (0.1, penalty.USUAL_RADIUS)
     assert penalty.best([*rows, *measured(1.0, 0.8, 6.0)]) == (0.1, penalty.USUAL_RADIUS)
+
+
+def test_an_experiment_refuses_in_a_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["predict", "--count", "-1"])
+    with pytest.raises(SystemExit) as ended:
+        command(predict.main)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "composcope: a draw has 0 runs or more\n"
 
 
 # ----------------------------------------------------------------------------

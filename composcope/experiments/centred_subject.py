@@ -10,10 +10,10 @@ on noised images."""
 from pathlib import Path
 
 import numpy as np
-import tyro
 from jaxtyping import UInt8
 from PIL import Image
 
+from composcope.experiments import command
 from composcope.files import write_png
 from composcope.locality.measure import MAPS, locality
 from composcope.report.locality import heatmaps
@@ -65,4 +65,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

@@ -10,8 +10,8 @@ after the other. The same command goes on where it was stopped."""
 from pathlib import Path
 
 import torch
-import tyro
 
+from composcope.experiments import command
 from composcope.progress import track
 from composcope.results import Row, add_rows
 from composcope.theory.circles import circle_claims, circles
@@ -45,4 +45,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-import tyro
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
@@ -28,6 +27,7 @@ from composcope.diffusion import checkpoint
 from composcope.errors import InputError
 from composcope.evaluation.accuracy import FRESH, STILL, accuracy, misjudged
 from composcope.evaluation.detect import CELLS, PARTS, About, Detector, Misjudged, find, load, peaks
+from composcope.experiments import command
 from composcope.files import locked
 from composcope.progress import bar
 from composcope.scenes.condition import CONDITIONERS
@@ -317,4 +317,4 @@ def blurred(x: Images) -> Images:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

@@ -4,8 +4,7 @@ python -m composcope.experiments.label_policies --preset laptop"""
 
 from pathlib import Path
 
-import tyro
-
+from composcope.experiments import command
 from composcope.results import Row, where
 from composcope.study.plan import study_rows
 from composcope.study.table import BY_NAME
@@ -33,4 +32,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

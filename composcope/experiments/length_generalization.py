@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import tyro
 from PIL.Image import Image
 
 from composcope.diffusion.sample import draw
+from composcope.experiments import command
 from composcope.files import write_png
 from composcope.report.evaluation import curve
 from composcope.report.sheets import sheet
@@ -60,4 +60,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

@@ -8,8 +8,7 @@ sampling time."""
 
 from pathlib import Path
 
-import tyro
-
+from composcope.experiments import command
 from composcope.report.marks import name
 from composcope.results import Row, where
 from composcope.study.effects import EFFECTS, compare
@@ -38,4 +37,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
-import tyro
 
 from composcope.diffusion.denoiser import Drawer
 from composcope.diffusion.sample import Levels, sample
 from composcope.errors import InputError
 from composcope.evaluation import Found, detect, evaluate
+from composcope.experiments import command
 from composcope.experiments.text_control import PLACES
 from composcope.features import sdxl
 from composcope.files import write_png
@@ -137,6 +136,4 @@ def met_by(asked: Sequence[Phrase], found: Sequence[Found]) -> int:
 
 
 if __name__ == "__main__":
-    # for the whole process: numbers close to nothing slow a processor five times
-    torch.set_flush_denormal(True)
-    tyro.cli(main)
+    command(main)

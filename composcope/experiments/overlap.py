@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tyro
 from jaxtyping import Float
 
 from composcope.diffusion.denoiser import Drawer
 from composcope.errors import InputError
 from composcope.evaluation import Answers, answered, detect, match
+from composcope.experiments import command
 from composcope.files import write_png
 from composcope.locality import intervene
 from composcope.progress import track
@@ -201,4 +201,4 @@ def own_side(distance: float, half_width: Widths) -> Widths:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

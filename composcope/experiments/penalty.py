@@ -13,9 +13,8 @@ four. The same command goes on where it was stopped.
 from collections.abc import Sequence
 from pathlib import Path
 
-import tyro
-
 from composcope.evaluation import evaluate
+from composcope.experiments import command
 from composcope.files import write_png
 from composcope.locality import locality
 from composcope.report.interventions import penalty_figure
@@ -143,4 +142,4 @@ def listed(preset: str, small_images: int, images: int) -> None:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

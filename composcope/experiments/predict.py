@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tyro
 
 from composcope.errors import InputError
 from composcope.evaluation import evaluate
+from composcope.experiments import command
 from composcope.files import read_lines, write_png
 from composcope.locality import locality
 from composcope.report.interventions import prediction_figure
@@ -194,4 +194,4 @@ def study_losses(rows: Sequence[Row], folders: Sequence[Path]) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

@@ -7,8 +7,7 @@ The scatter is over models and their early, middle and late snapshots (version 3
 
 from pathlib import Path
 
-import tyro
-
+from composcope.experiments import command
 from composcope.files import write_png
 from composcope.report.locality import correlation, dots, scatter
 from composcope.results import Row, where
@@ -40,4 +39,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

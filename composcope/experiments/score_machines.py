@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
 from composcope.adapters.prediction import Adapted, ours
 from composcope.diffusion.pixels import Pixels
 from composcope.evaluation import evaluate
+from composcope.experiments import command
 from composcope.files import write_png
 from composcope.report.evaluation import curve
 from composcope.results import Row, add_rows, where
@@ -84,4 +83,4 @@ def drawers(scenes: int, side: int) -> Iterator[Adapted]:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    command(main)

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from composcope.adapters.diffusers import importable
 from composcope.diffusion import checkpoint
 from composcope.diffusion.pixels import Pixels
+from composcope.experiments import command
 from composcope.features.prompts import Composite, Concept, Prompts
 from composcope.features.words import without, words
 from composcope.files import write_text
@@ -209,7 +210,7 @@ def ship(pipe, averages: dict[str, Tensor], pixels: Pixels, out: Path) -> None:
     write_text(out / "prompts.json", json.dumps(asdict(asked()), indent=1) + "\n")
 
 
-def main(args: Args) -> None:
+def main(args: tyro.conf.OmitArgPrefixes[Args]) -> None:
     pipe = pipeline()
     said, x0, pixels = drawn(args.scenes)
     state = train(pipe, args, said, x0)
@@ -217,6 +218,4 @@ def main(args: Args) -> None:
 
 
 if __name__ == "__main__":
-    # for the whole process: numbers close to nothing slow a processor five times
-    torch.set_flush_denormal(True)
-    main(tyro.cli(Args, description=Args.__doc__))
+    command(main)
