@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from composcope.report.drawing import legend
 from composcope.report.figures import WIDTH, met_panel
 from composcope.report.locality import over
-from composcope.report.looks import OTHERS, Look, label, look
+from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, label, look
 from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, listed, name, told, two
 from composcope.report.material import conditional, k_max, of_nine, one
 from composcope.results import Row, grouped, where
@@ -97,23 +97,26 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
 
 
 def penalty_figure(rows: Sequence[Row]) -> Figure:
-    """Small runs with a penalty on far influence: conditional locality and places filled, by the
-    weight of the penalty and by the radius beyond which it is far.
+    """Short trainings with a penalty on far influence: conditional locality and places filled, by
+    the weight of the penalty and by the radius beyond which it is far.
     """
-    figure = Figure(figsize=(1.6 * WIDTH, 3.6), layout="constrained")
-    panels = figure.subplots(1, 2)
+    figure = Figure(figsize=(2.2 * WIDTH, 3.6), layout="constrained")
+    panels = figure.subplots(1, 3)
+    local = where(rows, what="penalty/conditional_locality")
     shown = {
-        "conditional locality": where(rows, what="penalty/conditional_locality"),
-        "places filled of 6": where(rows, what="penalty/found", K=6),
+        ("conditional locality, K = 1", 1.05): where(local, K=1),
+        ("conditional locality, K = 4", 1.05): where(local, K=4),
+        ("places filled of 6", 6.3): where(rows, what="penalty/found", K=6),
     }
-    for panel, (axis, own) in zip(panels, shown.items(), strict=True):
-        for style, (radius, some) in zip(OTHERS, grouped(own, by_radius).items(), strict=False):
+    styles = (Look(BLUE, "o"), Look(VERMILLION, "v"), Look(GREEN, "^"))
+    for panel, ((axis, most), own) in zip(panels, shown.items(), strict=True):
+        for style, (radius, some) in zip(styles, grouped(own, by_radius).items(), strict=False):
             over(panel, some, "penalty", style, f"beyond {radius:g} of the image")
         panel.set(xlabel="weight of the penalty in training (0: none)", ylabel=axis)
         panel.set_xscale("symlog", linthresh=0.03)
         panel.set_xlim(-0.01, 1.5)
-        panel.set_ylim(bottom=0)
-        legend(panel)
+        panel.set_ylim(0, most)
+    legend(panels[0])
     return figure
 
 

@@ -107,7 +107,8 @@ def intervention_figures(rows: Sequence[Row]) -> list[Shown]:
         (
             interventions.penalty_figure(swept) if swept else None,
             "exp2 trained a little further with a penalty on what a condition changes far from its "
-            "place.",
+            "place: its locality when asked for one place, as in training, when asked for four, and "
+            "what it fills of six.",
         ),
         (
             interventions.neighbourhood_figure(placeless) if found else None,
