@@ -398,6 +398,16 @@ def test_damaged_constants_are_named(tmp_path, finished):
         start(configure("exp2l", "smoke", TINY), tmp_path / "run")
 
 
+def test_a_processor_without_bf16_is_told_of(tmp_path, monkeypatch, capsys):
+    config = configure("exp1", "smoke", TINY | {"images": 8, "bf16": True})
+    monkeypatch.setattr(training, "computes_bf16", lambda: False)
+    start(config, tmp_path / "slow")
+    assert "train with --bf16 False" in capsys.readouterr().err
+    monkeypatch.setattr(training, "computes_bf16", lambda: True)
+    start(config, tmp_path / "quick")
+    assert "--bf16" not in capsys.readouterr().err
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_what_gpus_are_given_runs_on_cores_too(tmp_path):
     """bfloat16, torch.compile and channels-last, all at once, learn nearly the same.

@@ -27,6 +27,7 @@ from composcope.diffusion.train import by_the_first, parts_of, processes, train,
 from composcope.errors import InputError
 from composcope.files import clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
+from composcope.progress import console
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, complete, examples_of, images_of, measured
 from composcope.runs.model import SHIPPED, Model, find, load, own_device, usable, weights_path
@@ -77,8 +78,15 @@ def start(
         lesson = Denoising(config.recipe, penalty_of(model))
         if rank == 0:
             enter(model, folder)
+            if config.recipe.bf16 and device == "cpu" and not computes_bf16():
+                console().print("this processor is slow with bf16: train with --bf16 False")
         with rendered(config, images, workers) as ahead:
             fit(model, lesson, examples_of(model, ahead), folder, sheet, device, max(workers, 1))
+
+
+def computes_bf16() -> bool:
+    """Whether this processor has instructions for it; one without took eighty times as long."""
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def enter(model: Model, folder: Path) -> None:
