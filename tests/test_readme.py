@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_the_rows(measured):
 def test_the_numbers_at_equal_images_are_those_of_the_rows(measured):
     table = README.split("| filled of 6 |")[1].split("\n\n")[0]
     lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-    assert len(lines) == 9
+    assert len(lines) == 10
     usual = {"intervention": None, "images": 64_000}
     for run, _, *told in lines:
         (filled,) = measured(
@@ -85,6 +85,9 @@ def test_what_is_said_of_the_list_is_measured(measured):
     assert "conditional locality of {value:.2f} [{low:.2f}, {high:.2f}]".format(**local) in text
     right = [measured(what="length/exact", K=K, **about)[0]["value"] for K in (1, 3)]
     assert "in {:.0%} of images, three in {:.0%},".format(*right).replace("%", " %") in text
+    for run, words in (("exp3l", "fills {} of 9"), ("exp3", "exp3 {}.")):
+        (nine,) = measured(what="length/found", K=9, **about | {"run": run})
+        assert words.format("{value:.1f} [{low:.1f}, {high:.1f}]".format(**nine)) in text
 
 
 def blocks(language: str) -> list[str]:
