@@ -239,6 +239,21 @@ def test_commands_are_commands(rows, monkeypatch):
             assert getattr(args, coordinate) == value, coordinate
 
 
+@pytest.mark.parametrize(
+    ("run", "snapshot", "path"),
+    [
+        ("exp1", "final", "exp1"),
+        ("exp1", "early", "study/laptop/runs/exp1"),
+        ("exp1-seed1", "final", "study/laptop/runs/exp1-seed1"),
+        ("exp2-penalty", "final", "runs/penalty/exp2-penalty"),
+        ("mine", "final", "mine"),
+    ],
+)
+def test_commands_name_weights_where_they_are(run, snapshot, path):
+    row = Row("length/found", 5.0, n=8, K=6, run=run, snapshot=snapshot, asked="paper")
+    assert command([row]).startswith(f"composcope evaluate {path} ")
+
+
 def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
     add_rows(tmp_path / "results" / "evaluate.jsonl", rows_of("mine", 8.0))
     monkeypatch.chdir(tmp_path)

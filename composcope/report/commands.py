@@ -4,7 +4,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from composcope.results import Row
+from composcope.study.shipped import SHIPPED
 from composcope.study.table import BY_NAME
+
+# Trained on by experiments/penalty, with a penalty and without one.
+PENALISED = ("exp2-longer", "exp2-penalty", "exp3-longer", "exp3-penalty")
 
 
 def command(rows: Sequence[Row]) -> str:
@@ -37,10 +41,15 @@ def command(rows: Sequence[Row]) -> str:
 
 
 def weights_of(row: Row) -> str:
-    """A shipped model by its name. Earlier snapshots do not ship: they are where `composcope
-    reproduce` trains the runs of the study."""
-    earlier = row.run in BY_NAME and row.snapshot not in ("final", None)
-    return shlex.quote(f"study/laptop/runs/{row.run}" if earlier else str(row.run))
+    """A shipped model by its name. What does not ship, and earlier snapshots, are where `composcope
+    reproduce` trains the runs of the study, or where an experiment trains its own."""
+    run = str(row.run)
+    ships = (SHIPPED / run / "config.json").exists() and row.snapshot in ("final", None)
+    if run in BY_NAME and not ships:
+        run = f"study/laptop/runs/{run}"
+    elif run in PENALISED:
+        run = f"runs/penalty/{run}"
+    return shlex.quote(run)
 
 
 def model(row: Row) -> dict[str, object]:

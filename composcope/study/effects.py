@@ -228,7 +228,6 @@ JUDGED = {
     "asked": "conditions",
     "max_K": "largest K",
     "steps": "sampler steps",
-    "setting": "setting",
 }
 
 
@@ -239,6 +238,9 @@ def differences(above: Row, below: Row) -> list[str]:
         first, second = getattr(above, name), getattr(below, name)
         if first != second:
             told.append(f"{words} {number(first)} against {number(second)}")
+    if above.setting != below.setting:
+        usual = "the usual one"
+        told.append(f"setting {above.setting or usual} against {below.setting or usual}")
     return told
 
 
