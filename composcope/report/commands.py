@@ -5,10 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from composcope.results import Row
 from composcope.study.shipped import SHIPPED
-from composcope.study.table import BY_NAME
-
-# Trained on by experiments/penalty, with a penalty and without one.
-PENALISED = ("exp2-longer", "exp2-penalty", "exp3-longer", "exp3-penalty")
+from composcope.study.table import BY_NAME, TRAINED_ON
 
 
 def command(rows: Sequence[Row]) -> str:
@@ -47,7 +44,7 @@ def weights_of(row: Row) -> str:
     ships = (SHIPPED / run / "config.json").exists() and row.snapshot in ("final", None)
     if run in BY_NAME and not ships:
         run = f"study/laptop/runs/{run}"
-    elif run in PENALISED:
+    elif run in TRAINED_ON:
         run = f"runs/penalty/{run}"
     return shlex.quote(run)
 

@@ -11,7 +11,7 @@ from composcope.report.looks import label
 from composcope.results import Row
 from composcope.study.effects import Side
 from composcope.study.paper import PaperValue, covers
-from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT
+from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT, TRAINED_ON
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 EXP2_LOCAL = Side("exp2", LOCAL)
@@ -55,7 +55,7 @@ def kind(side: Side) -> str:
     if side.intervention:
         return "the same weights, not retrained"
     if side.run not in BY_NAME:
-        return ""
+        return TRAINED_ON.get(side.run, "")
     config = BY_NAME[side.run].config()
     words = [LABELS[config.labels]]
     if config.conditioner != "grid":

@@ -273,7 +273,7 @@ def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
     told += unlike[:1]  # networks that see other things are also built otherwise
     if told:
         return f"not equal: {'; '.join(told)}"
-    equal = ["network" if first else "scenes, without training"]
+    equal = ["network"] if first or above.images is not None else ["scenes, without training"]
     equal += [f"training images ({above.images:,})"] if above.images is not None else []
     equal += [f"tolerance ({above.tolerance:g})"] if above.tolerance is not None else []
     return f"at equal {', '.join(equal)}"

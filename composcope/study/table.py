@@ -125,6 +125,13 @@ RUNS = (
 )
 # fmt: on
 BY_NAME = {run.name: run for run in RUNS}
+# Shipped runs that experiments/penalty trains on, in words.
+TRAINED_ON = {
+    "exp2-longer": "exp2, then more images",
+    "exp2-penalty": "the same with a penalty on far influence",
+    "exp3-longer": "exp3, then more images",
+    "exp3-penalty": "the same with a penalty on far influence",
+}
 STUDENT = "exp2-student"  # exp2 with local conditions, distilled: composcope distill makes it
 
 LABELS = {
