@@ -150,12 +150,14 @@ def all_of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
 def forced(rows: Sequence[Row]) -> str:
     """Locality by an intervention at sampling time, and by training."""
     wide = Side("exp2l-wide")
+    whole = of_nine(rows, wide)
+    setting = f" (on {whole.setting})" if whole and whole.setting else ""
     phrases = {
         EXP2: "with one label (exp2)",
         EXP2_LOCAL: "with local conditions at sampling time",
         DISTILLED: "when a student has learned to do that in one pass",
         EXP2L: "when trained on local patches (exp2l)",
-        wide: "with patches as wide as the image",
+        wide: f"with patches as wide as the image{setting}",
     }
     patches = {
         "apart": " So patches help because they are local: as wide as the image, they fail again.",
