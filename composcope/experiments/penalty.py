@@ -11,14 +11,16 @@ four. The same command goes on where it was stopped.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from composcope.evaluation import evaluate
 from composcope.experiments import command
 from composcope.files import write_png
 from composcope.locality import locality
 from composcope.report.interventions import penalty_figure
-from composcope.results import Row, add_rows, only, read_rows, row, where
+from composcope.results import Row, add_rows, only, read_rows, where
 from composcope.runs import Config, configure, load
 from composcope.runs.training import start
 from composcope.scenes.condition import PAPER_LOCATIONS
@@ -62,8 +64,8 @@ def best(rows: Sequence[Row]) -> tuple[float, float]:
     plain = float(only(rows, **at, penalty=0.0).value)  # type: ignore[union-attr, arg-type]
     found = []
     for weight, radius in settings():
-        where_ = {"penalty": weight, "radius": radius}
-        complete, filled = only(rows, **at, **where_), only(rows, what=FOUND, K=6, **where_)
+        own = where(rows, penalty=weight, radius=radius)
+        complete, filled = only(own, **at), only(own, what=FOUND, K=ASKED[-1])
         if weight and complete and filled and float(complete.value or 0) >= plain - SLACK:
             found.append((-float(filled.value or 0), weight, radius))
     return min(found)[1:] if found else (min(filter(None, WEIGHTS)), USUAL_RADIUS)
@@ -85,50 +87,55 @@ def main(
 
     from_nothing: runs do not go on from shipped ones; at presets whose networks do not ship."""
 
-    def init(run: str) -> str | None:
-        return None if from_nothing else run
-
     if dry_run:
         listed(preset, small_images, images)
         return []
 
-    # The sweep.
-    for weight, radius in settings():
-        at = {"penalty": weight, "radius": radius}
-        if where(read_rows(out), what=FOUND, K=ASKED[-1], **at):
-            continue
-        folder = work / f"{weight:g}-{radius:g}"
-        start(further(SWEPT, weight, radius, small_images, preset, init(SWEPT)), folder)
-        model = load(folder)
-        rows = evaluate(model, ASKED, num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "kept")
-        for count, places in ((1, PAPER_LOCATIONS[:1]), (4, None)):
-            keep = folder / f"kept-{count}"
-            rows += locality(model, places, levels=levels, num=samples, pixels=(), keep=keep)
-        add_rows(out, [swept(one, **at) for one in rows if one.what in SMALL])
-
-    # For longer, with what did best and with nothing.
+    sweep(preset, small_images, num, samples, levels, from_nothing, work, out)
     weight, radius = best(read_rows(out))
     print(f"a weight of {weight:g} beyond {radius:g} of the image did best")
     for run in LONGER:
         for name, own in ((f"{run}-longer", 0.0), (f"{run}-penalty", weight)):
             if where(read_rows(out), what="locality/conditional_locality", run=name):
                 continue
-            folder = work / name
-            start(further(run, own, radius, images, preset, init(run)), folder)
-            model, Ks = load(folder), range(LOCATIONS_ASKED + 1)
-            rows = evaluate(model, Ks, num, tolerance=TOLERANCE, steps=STEPS, keep=folder / "kept")
-            rows += locality(model, levels=levels, num=samples, pixels=(), keep=folder / "kept")
+            init = None if from_nothing else run
+            start(further(run, own, radius, images, preset, init), work / name)
+            model, keep = load(work / name), work / name / "kept"
+            Ks = range(LOCATIONS_ASKED + 1)
+            rows = evaluate(model, Ks, num, tolerance=TOLERANCE, steps=STEPS, keep=keep)
+            rows += locality(model, levels=levels, num=samples, pixels=(), keep=keep)
             add_rows(out, rows)
-
     rows = read_rows(out)
     write_png(out.with_suffix("") / "penalty.png", penalty_figure(rows))
     print(f"rows: {out}; figure: {out.with_suffix('')}; composcope report shows them")
     return rows
 
 
-def swept(one: Row, penalty: float, radius: float) -> Row:
-    at = {"penalty": penalty, "radius": radius, "K": one.K}
-    return row(SMALL[one.what], one.estimate, run=SWEPT, images=one.images, **at)
+def sweep(
+    preset: str,
+    images: int,
+    num: int,
+    samples: int,
+    levels: int,
+    from_nothing: bool,
+    work: Path,
+    out: Path,
+) -> None:
+    """The small runs, and their rows."""
+    for weight, radius in settings():
+        at: dict[str, Any] = {"penalty": weight, "radius": radius}
+        if where(read_rows(out), what=FOUND, K=ASKED[-1], **at):
+            continue
+        folder = work / f"{weight:g}-{radius:g}"
+        init = None if from_nothing else SWEPT
+        start(further(SWEPT, weight, radius, images, preset, init), folder)
+        model, keep = load(folder), folder / "kept"
+        rows = evaluate(model, ASKED, num, tolerance=TOLERANCE, steps=STEPS, keep=keep)
+        for count, places in ((1, PAPER_LOCATIONS[:1]), (4, None)):
+            keep = folder / f"kept-{count}"
+            rows += locality(model, places, levels=levels, num=samples, pixels=(), keep=keep)
+        own = [one for one in rows if one.what in SMALL]
+        add_rows(out, [replace(one, what=SMALL[one.what], run=SWEPT, **at) for one in own])
 
 
 def listed(preset: str, small_images: int, images: int) -> None:

@@ -85,8 +85,10 @@ def start(
 
 
 def computes_bf16() -> bool:
-    """Whether this processor has instructions for it; one without took eighty times as long."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    """Whether this processor has instructions for it, where torch can tell; one without took eighty
+    times as long."""
+    known = torch.backends.mkldnn.is_available()
+    return not known or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def enter(model: Model, folder: Path) -> None:
