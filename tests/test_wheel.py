@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,21 @@ def test_the_readme_of_the_package_links_to_nothing_that_lies_beside_it_alone(wh
     # Its code, tables and headings are README's, to the letter.
     kept = [line for line in readme.splitlines() if line and "](" not in line]
     assert [line for line in kept if line not in page.splitlines()] == []
+
+
+def test_with_an_address_pictures_and_links_of_the_readme_lead_there():
+    setup = runpy.run_path(str(ROOT / "setup.py"))
+    told = '[project.urls]\nPaper = "https://a.b"\nRepository = "https://code.example/lab/scope/"\n'
+    address = setup["repository"](told)
+    assert address == "https://code.example/lab/scope"
+    readme = (ROOT / "README.md").read_text("utf-8")
+    page = setup["page"](readme, address)
+    assert f"]({address}/raw/HEAD/docs/figure1.png)" in page
+    # Undone, it is README again: nothing but addresses was added, and each leads to a file.
+    assert re.sub(rf"{address}/(raw|blob)/HEAD/", "", page) == readme
+    led_to = re.findall(rf"{address}/(?:raw|blob)/HEAD/([^)#]+)", page)
+    assert len(led_to) > 5
+    assert [path for path in led_to if not (ROOT / path).exists()] == []
 
 
 def test_load_draw_and_count_from_an_empty_environment(wheel, tmp_path):
