@@ -113,7 +113,7 @@ def test_answers_name_what_is_not_measured():
     assert "do as well" in forced([*rows, found("exp2l", 2.0), found("exp2l-wide", 2.0)])
     agree = composes([k_max("exp1", 7, 6, 8)], [Side("exp1"), Side("exp2")])
     assert "exp2 is not measured" in agree
-    assert "for 2 of our runs: 1 agree and 1 are not measured" in agree
+    assert "for 2 of our runs: 1 in agreement and 1 not measured" in agree
     assert "Too few models" in looks([local("exp1", 0.9)])
 
 
@@ -125,7 +125,7 @@ def test_what_did_not_come_out_is_listed():
     assert any("exp1 above exp2" in line and "places filled of 9" in line for line in compared)
     assert lines["K_max"] == ["exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower"]
     assert lines["Claims of theory"] == ["some claim: 2, predicted <= 1"]
-    assert claims(rows, "theory") == [claim] and "1 do not come out" in sure(rows)
+    assert claims(rows, "theory") == [claim] and "1 not as expected" in sure(rows)
     assert not_so([], [Side("exp1")]) == {}
 
 

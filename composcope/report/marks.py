@@ -75,10 +75,10 @@ class Verdict:
 
     mark: str
     words: str
-    many: str = ""  # the words for several: "5 agree"
+    numbered: str = ""  # the words after a number: "5 in agreement"
 
 
-NOT_MEASURED = Verdict("–", "not measured", "are not measured")
+NOT_MEASURED = Verdict("–", "not measured", "not measured")
 
 
 def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
@@ -89,22 +89,20 @@ def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
         return Verdict("·", "not in the paper")
     _, low, high = edges(row.estimate)
     if any(low <= value.high and value.low <= high for value in paper):
-        return Verdict("✓", "agrees", "agree")
+        return Verdict("✓", "agrees", "in agreement")
     if row.max_K is not None and high >= row.max_K:
-        return Verdict("…", "asked no further", "were asked no further")
+        return Verdict("…", "asked no further", "asked no further")
     if high < min(value.low for value in paper):
-        return Verdict("▼", "ours is lower", "are lower here")
+        return Verdict("▼", "ours is lower", "lower here")
     if low > max(value.high for value in paper):
-        return Verdict("▲", "ours is higher", "are higher here")
-    return Verdict("✗", "differs", "differ")
+        return Verdict("▲", "ours is higher", "higher here")
+    return Verdict("✗", "differs", "different")
 
 
 SEEN = {
-    "apart": Verdict("✓", "yes, intervals apart", "come out as expected with intervals apart"),
-    "overlap": Verdict(
-        "≈", "yes, but intervals overlap", "come out as expected with overlapping intervals"
-    ),
-    "no": Verdict("✗", "no", "do not come out"),
+    "apart": Verdict("✓", "yes, intervals apart", "as expected with intervals apart"),
+    "overlap": Verdict("≈", "yes, but intervals overlap", "as expected with overlapping intervals"),
+    "no": Verdict("✗", "no", "not as expected"),
     "not measured": NOT_MEASURED,
 }
 

@@ -94,9 +94,9 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
-    """ "5 agree, 10 are not measured": how often each verdict was reached, the most often first."""
-    counts = Counter(verdict.many for verdict in verdicts)
-    return listed([f"{count} {many}" for many, count in counts.most_common()])
+    """ "5 in agreement, 10 not measured": how often each verdict was reached, the most often first."""
+    counts = Counter(verdict.numbered for verdict in verdicts)
+    return listed([f"{count} {words}" for words, count in counts.most_common()])
 
 
 def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
