@@ -167,6 +167,8 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
         rows.append(Row("length/k_max", 9 - k, **model, rule="strict", tolerance=0.1))
         rows.append(Row("length/k_max", 9, **model, rule="paper", tolerance=0.05))
         rows.append(Row("length/k_max", 9, **model, **at, intervention="local", radius=0.2))
+        for K in (6, 9):
+            rows.append(Row("length/found", K * k / 4, **model, K=K, tolerance=0.1))
         if run != "c":
             model |= {"states": "trajectory", "K": 4}
             what = "locality/conditional_locality"
@@ -176,14 +178,17 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
     old = {"run": "b", "snapshot": "final", "weights": "0", "asked": "paper"}
     rows.append(Row(what, 0.1, n=99, states="trajectory", **old))
     points = dots(rows, "paper", 0.1)
-    # Fmt: skip.
     want = [("a", "early", 0, -1), ("a", "final", 1, 0), ("b", "final", 2, 1)]
-    assert [(p.run, p.snapshot, p.gain.value, p.gain.low) for p in points] == want
+    assert [(p.run, p.snapshot, p.reach.value, p.reach.low) for p in points] == want
     assert [p.locality.value for p in points] == pytest.approx([0.2, 0.4, 0.6])
     assert correlation(points).value == pytest.approx(1.0)
     assert correlation(dots(rows, "strict", 0.1)).value == pytest.approx(-1.0)
     assert correlation(points[:2]) is None
-    assert scatter(points, "paper").axes[0].get_title().endswith("3 dots")
+    filled = dots(rows, "filled", 0.1)
+    assert [p.reach.value for p in filled] == [0, 1.5, 3]
+    panels = scatter({"paper": points, "filled": filled}).axes
+    assert [panel.get_title().endswith("1.00], 3 dots") for panel in panels] == [True, True]
+    assert panels[1].get_xlabel() == "places filled of 6"
 
 
 def test_bad_input_is_one_sentence(tmp_path, asked):

@@ -96,7 +96,7 @@ def test_score_locality_does_nothing_twice(out, capsys):
     assert "locality/conditional_locality" in measured(rows)
     assert {path: path.stat().st_mtime_ns for path in marks} == marks
     assert "over 6 models and snapshots" in capsys.readouterr().out
-    assert (out / "smoke" / "results" / "scatter-strict.png").exists()
+    assert (out / "smoke" / "results" / "scatter.png").exists()
 
 
 def test_local_intervention(out, capsys):

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from composcope.experiments import command
 from composcope.files import write_png
-from composcope.report.locality import correlation, dots, scatter
+from composcope.report.locality import REACHES, correlation, dots, scatter
 from composcope.results import Row, where
 from composcope.study.plan import study_rows
 
 RUNS = ("exp1", "exp2", "exp3", "exp3s", "exp2l", "exp3l")
-RULES = ("paper", "strict")
 
 
 def main(
@@ -23,18 +22,18 @@ def main(
     num: int | None = None,
     runs: tuple[str, ...] = RUNS,
 ) -> list[Row]:
-    """Conditional locality of every run; the scatter against the K_max gain, its correlation."""
+    """Conditional locality of every run; the scatter against how far each composes."""
     rows = study_rows(preset, out, runs, num)
     for row in where(rows, what="locality/conditional_locality"):
         print(f"{row.run:12} {row.snapshot:7} conditional locality {row.estimate}")
-    for rule in RULES:
-        points = dots(rows, rule)
-        found = correlation(points)
+    points = {reach: dots(rows, reach) for reach in REACHES}
+    for reach, some in points.items():
+        found = correlation(some)
         if found is not None:
-            picture = out / preset / "results" / f"scatter-{rule}.png"
-            write_png(picture, scatter(points, rule))
-            dots_of = f"over {len(points)} models and snapshots"
-            print(f"rank correlation by the {rule} rule {found} {dots_of}: {picture}")
+            print(f"rank correlation ({reach}) {found} over {len(some)} models and snapshots")
+    picture = out / preset / "results" / "scatter.png"
+    write_png(picture, scatter(points))
+    print(f"figure: {picture}")
     return rows
 
 

@@ -164,6 +164,16 @@ def edges(found: Estimate) -> tuple[float, float, float]:
 # The scatter (version 3, Figure 2 right).
 
 
+# How far a model composes: K_max by either rule, less the most objects of its training images, or
+# the places it fills of more than any run was trained on.
+OF = 6
+REACHES = {
+    "paper": "$K_{max}$ (paper rule) less the most objects in training",
+    "strict": "$K_{max}$ (strict rule) less the most objects in training",
+    "filled": f"places filled of {OF}",
+}
+
+
 @dataclass(frozen=True)
 class Dot:
     """One model at one moment of its training."""
@@ -171,29 +181,32 @@ class Dot:
     run: str
     snapshot: str | None
     weights: str | None
-    gain: Estimate  # K_max less the most objects of its training images
+    reach: Estimate  # how far it composes
     locality: Estimate  # conditional locality
 
 
-def dots(rows: Sequence[Row], rule: str = "paper", tolerance: float | None = 0.1) -> list[Dot]:
-    """Models of which K_max and conditional locality are known: K_max at the paper's places,
-    without intervention, by one rule and at one tolerance; locality along trajectories at the usual
-    conditions.
+def dots(rows: Sequence[Row], reach: str = "paper", tolerance: float | None = 0.1) -> list[Dot]:
+    """Models of which both are known: how far they compose (a key of REACHES), at the paper's
+    places, without intervention, at one tolerance; conditional locality along trajectories at the
+    usual conditions.
 
     The two are of the same weights: run, snapshot and fingerprint agree."""
     plain = where(rows, intervention=None, asked="paper")
-    reached = newest(where(plain, what="length/k_max", rule=rule, tolerance=tolerance))
+    filled = {"what": "length/found", "K": OF}
+    by_rule = {"what": "length/k_max", "rule": reach}
+    how: dict[str, Any] = filled if reach == "filled" else by_rule
     looked = where(plain, what="locality/conditional_locality", states="trajectory", setting=None)
     local = newest(looked)
     found = []
-    for model, row in reached.items():
+    for model, row in newest(where(plain, tolerance=tolerance, **how)).items():
         if model not in local or row.value is None or local[model].value is None:
             continue
         trained = row.trained if row.trained is not None else local[model].trained
-        if trained is not None:
+        less = 0 if reach == "filled" else trained
+        if less is not None:
             value, low, high = edges(row.estimate)
-            gain = Estimate(value - trained, low - trained, high - trained, row.n)
-            found.append(Dot(str(row.run), row.snapshot, row.weights, gain, local[model].estimate))
+            far = Estimate(value - less, low - less, high - less, row.n)
+            found.append(Dot(str(row.run), row.snapshot, row.weights, far, local[model].estimate))
     return found
 
 
@@ -204,21 +217,29 @@ def newest(rows: Sequence[Row]) -> dict[tuple, Row]:
 
 
 def correlation(points: Sequence[Dot]) -> Estimate | None:
-    """Spearman's rank correlation of gain and locality; None for fewer than three dots."""
+    """Spearman's rank correlation of reach and locality; None for fewer than three dots."""
     if len(points) < 3:
         return None
-    pairs = np.array([(point.gain.value, point.locality.value) for point in points])
+    pairs = np.array([(point.reach.value, point.locality.value) for point in points])
     return spearman(*pairs.T)
 
 
-def scatter(points: Sequence[Dot], rule: str = "paper") -> Figure:
-    """The look of each run, the larger the later in its training, with intervals both ways."""
-    figure = Figure(figsize=(5.6, 4.4), layout="constrained")
-    panel = figure.add_subplot(
-        xlabel=f"$K_{{max}}$ ({rule} rule) less the most objects in training",
-        ylabel="conditional locality",
-        ylim=(-0.03, 1.03),
-    )
+def scatter(by_reach: Mapping[str, Sequence[Dot]]) -> Figure:
+    """A panel for each way to say how far a model composes: the look of each run, the larger the
+    later in its training, with intervals both ways."""
+    figure = Figure(figsize=(1.2 + 4.4 * len(by_reach), 4.4), layout="constrained")
+    panels = figure.subplots(1, len(by_reach), sharey=True, squeeze=False)[0]
+    for panel, (reach, points) in zip(panels, by_reach.items(), strict=True):
+        scattered(panel, points)
+        panel.set(xlabel=REACHES[reach], ylim=(-0.03, 1.03))
+    panels[0].set_ylabel("conditional locality")
+    names = panels[-1].get_legend_handles_labels()
+    places = {"loc": "outside upper left", "ncols": 3 * len(by_reach)}
+    figure.legend(*names, fontsize=8, frameon=False, **places)
+    return figure
+
+
+def scattered(panel: Axes, points: Sequence[Dot]) -> None:
     named: set[str] = set()
     for point in points:
         style = look(point.run)
@@ -226,13 +247,11 @@ def scatter(points: Sequence[Dot], rule: str = "paper") -> Figure:
         looks |= {"ms": MOMENTS.get(point.snapshot or "", FINAL), "alpha": 0.85}
         looks["label"] = "" if point.run in named else point.run
         named.add(point.run)
-        at = (point.gain.value, point.locality.value)
-        panel.errorbar(*at, whiskers(point.locality), whiskers(point.gain), **looks)
+        at = (point.reach.value, point.locality.value)
+        panel.errorbar(*at, whiskers(point.locality), whiskers(point.reach), **looks)
     found = correlation(points)
     words = "too few for a correlation" if found is None else f"Spearman's correlation {found}"
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)
-    legend(panel)
-    return figure
 
 
 def whiskers(found: Estimate) -> list[list[float]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from composcope.report.locality import edges
 from composcope.report.looks import label
-from composcope.results import Row
+from composcope.results import Estimate, Row
 from composcope.study.effects import Side
 from composcope.study.paper import PaperValue, covers
 from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT, TRAINED_ON
@@ -35,7 +35,7 @@ def two(value: Any) -> str:
     return f"{value:.{max(digits, 0)}f}"
 
 
-def told(row: Row | None) -> str:
+def told(row: Row | Estimate | None) -> str:
     """A value with its 95 % interval: "7 [6, 8]"."""
     if row is None or row.value is None:
         return "not measured"

@@ -53,7 +53,7 @@ def look_figures(material: Material) -> list[Shown]:
     near = lines_over(rows, MAIN, "locality/near_share")
     chance = next((row.chance for _, _, own in near for row in own), None)
     square = lines_over(rows, MAIN, "locality/square")
-    points = locality.dots(rows)
+    points = {reach: locality.dots(rows, reach) for reach in ("paper", "filled")}
     return those(
         (
             looks_at({name(side): kept for side in sides if (kept := material.maps_of(side))}),
@@ -71,8 +71,9 @@ def look_figures(material: Material) -> list[Shown]:
             "looks at, a mean over pixels.",
         ),
         (
-            locality.scatter(points) if points else None,
-            "Every dot is a model, the smaller dots are earlier in its training. Conditional "
+            locality.scatter(points) if any(points.values()) else None,
+            "How far models compose, told in two ways, beside how local they are. Every dot is a "
+            "model, the smaller dots are earlier in its training. Conditional "
             "locality is the share of a condition's effect near its place, over all noise levels.",
         ),
     )

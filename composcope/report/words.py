@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from composcope.report.features import least_alike
-from composcope.report.locality import correlation, dots
+from composcope.report.locality import OF, correlation, dots
 from composcope.report.marks import (
     DISTILLED,
     EXP1,
@@ -125,15 +125,15 @@ def looks(rows: Sequence[Row]) -> str:
         "Conditional locality, the share of a condition's effect that is near its own place, is "
         f"{listed(parts)}{by_chance}."
     )
-    points = dots(rows)
-    found = correlation(points)
-    if found is None or math.isnan(found.value):
+    filled, exceeds = (correlation(dots(rows, reach)) for reach in ("filled", "paper"))
+    if filled is None or exceeds is None or math.isnan(filled.value):
         return f"{first} Too few models are measured to say whether this goes with composing."
-    ends = "" if found.low is None else f" [{two(found.low)}, {two(found.high)}]"
     return (
-        f"{first} Over {len(points)} pairs, of models at one or more moments of training, its "
-        f"rank correlation with how far K_max exceeds training is {two(found.value)}{ends}; the paper "
-        "calls the two strongly correlated and gives no number."
+        f"{first} Over {filled.n} pairs, of models at one or more moments of training, its rank "
+        f"correlation with the places filled of {OF} is {told(filled)}, with how far K_max exceeds "
+        f"training {told(exceeds)}: by the paper's rule one image too many that is not exact at up "
+        "to three objects decides K_max. The paper calls the two strongly correlated and gives no "
+        "number."
     )
 
 
