@@ -8,6 +8,7 @@ import torch
 
 from composcope import cli
 from composcope.experiments import circles as experiment
+from composcope.report.theory import contrasts_figure
 from composcope.results import Row, only, read_rows
 from composcope.theory.circles import CALLED, HELD_OUT, TRAINED, Circles, circle_claims
 
@@ -87,6 +88,16 @@ def test_claims_of_trainings_that_are_known():
     falls = only(claims, what="sim/circles/not_monotone")
     assert (falls.value, falls.n, falls.holds) == (0.5, 8, True)
     assert circle_claims([]) == []
+
+
+def test_the_figure_over_contrasts_has_each_seed_and_their_mean():
+    rows = history(0.8, 0, [1, 1], [1, 1], [0.2, 0.6]) + history(0.2, 0, [1, 1], [1, 1], [0.1, 0.3])
+    rows += history(0.8, 1, [1, 1], [1, 1], [0.4, 1.0])
+    few, many = contrasts_figure(rows).axes
+    assert few.get_title().endswith("0.2") and many.get_title().endswith("0.8")
+    lines = [line.get_ydata().tolist() for line in many.lines]
+    assert lines[:3] == [[0.2, 0.6], [0.4, 1.0], pytest.approx([0.3, 0.8])]
+    assert len(lines) == 6 and len(few.lines) == 4
 
 
 def test_the_command_trains_measures_draws_and_goes_on(monkeypatch, tmp_path):

@@ -8,7 +8,7 @@ from composcope.report.figures import forest, lines_over, looks_at, met, over_no
 from composcope.report.marks import DISTILLED, EXP1, EXP2, EXP2_LOCAL, EXP2L, POLICIES, kind, name
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, those
-from composcope.report.theory import circles_figure, toy_figures
+from composcope.report.theory import circles_figure, contrasts_figure, toy_figures
 from composcope.results import Row, grouped, where
 from composcope.study.effects import CONDITIONAL, FILLED_9, K_MAX, Side, at_equal_images
 from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT
@@ -181,12 +181,14 @@ def theory_figures(material: Material) -> list[Shown]:
     shown = [Shown(figure, f"{text}.") for figure, text in toys]
     circles = where(material.rows, what="circles/accuracy")
     if circles:
-        longest = max(circles, key=lambda row: row.step or 0)
-        some = where(circles, contrast=longest.contrast, seed=longest.seed)
         text = (
-            "Circles drawn by a diffusion model along its training; contrast "
-            f"{longest.contrast:g}, seed {longest.seed}."
+            "Circles drawn by a diffusion model along its training: is the combination that it never "
+            "saw of the right colour and size? Thin lines are seeds, the thick ones their mean."
         )
+        shown.append(Shown(contrasts_figure(circles), text))
+        last = max(circles, key=lambda row: (row.step or 0, row.contrast or 0, row.seed or 0))
+        some = where(circles, contrast=last.contrast, seed=last.seed)
+        text = f"One of these trainings: contrast {last.contrast:g}, seed {last.seed}."
         shown.append(Shown(circles_figure(some), text))
     return shown
 

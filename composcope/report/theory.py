@@ -11,7 +11,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from composcope.report.drawing import legend, mosaic
-from composcope.results import Row, where
+from composcope.results import Row, grouped, where
 from composcope.results.arrays import read_arrays
 
 Curves = Mapping[str, np.ndarray]
@@ -257,4 +257,25 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
     axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
     axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
     labelled(axes[2], "colour right", "size right")
+    return figure
+
+
+def contrasts_figure(rows: Sequence[Row]) -> Figure:
+    """A panel for each contrast: along training, which concept of the unseen combination is right.
+    Thin lines are seeds, the thick one is their mean."""
+    unseen = where(rows, what="circles/accuracy", condition=UNSEEN)
+    by_contrast = grouped(unseen, lambda row: row.contrast)
+    levels = sorted(contrast for contrast in by_contrast if contrast is not None)
+    figure, axes = panels(*(f"contrast of the colours {level:g}" for level in levels))
+    for axis, level in zip(axes, levels, strict=True):
+        for concept, color in (("colour", "C0"), ("size", "C1")):
+            seeds = grouped(where(by_contrast[level], concept=concept), lambda row: row.seed)
+            lines = [sorted(own, key=lambda row: row.step or 0) for own in seeds.values()]
+            steps = [row.step or 0 for row in lines[0]]
+            values = np.array([[row.estimate.value for row in line] for line in lines])
+            axis.plot(steps, values.T, color=color, lw=0.6)
+            axis.plot(steps, values.mean(0), "o-", ms=3.5, color=color, label=f"{concept} right")
+        axis.set(xlabel="training step", ylim=(-0.05, 1.05))
+        legend(axis)
+    axes[0].set_ylabel("share of draws")
     return figure
