@@ -14,6 +14,7 @@ from composcope.cli import arguments, module_of
 from composcope.errors import InputError
 from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
+from composcope.report.marks import EXP1, EXP2_LOCAL
 from composcope.report.material import Material, material
 from composcope.report.page import SECTIONS, page
 from composcope.report.recording import square
@@ -103,6 +104,19 @@ def test_figure_1_counts_what_is_there(text):
         ("✓", "1 of 1"),
         ("✗", "1 of 3, +2"),
     ]
+
+
+def test_pictures_are_of_the_radius_and_the_places_they_stand_for():
+    """A study draws exp2 with local conditions of several radii, and exp1 at random places too."""
+    near = {"intervention": LOCAL.name, "radius": LOCAL.radius}
+    wider = samples_of("exp2", **{**near, "radius": 0.275})
+    local = samples_of("exp2", **near)
+    scattered = samples_of("exp1", asked="random")
+    paper = samples_of("exp1", asked="paper")
+    found = Material(samples=[wider, local, scattered, paper])
+    assert found.samples_of(EXP2_LOCAL) is local and found.samples_of(EXP1) is paper
+    assert Material(samples=[scattered]).samples_of(EXP1) is scattered
+    assert Material(samples=[wider]).samples_of(EXP2_LOCAL) is None
 
 
 def test_a_question_a_section(text):

@@ -30,7 +30,9 @@ class Material:
     toys: Mapping[str, Path] = field(default_factory=dict)  # folders of curves of theory and sim
 
     def samples_of(self, side: Side) -> Samples | None:
-        return next((some for some in self.samples if fits(some.about, side)), None)
+        """Asked in the usual way, where there are such; else at random places."""
+        found = [some for some in self.samples if fits(some.about, side)]
+        return max(found, key=lambda some: some.about.get("asked") != "random", default=None)
 
     def maps_of(self, side: Side) -> Mapping[str, np.ndarray] | None:
         return next((arrays for about, arrays in self.maps if fits(about, side)), None)
@@ -38,7 +40,7 @@ class Material:
 
 def fits(about: Mapping[str, Any], side: Side) -> bool:
     """Whether these are the coordinates of the final weights of this side."""
-    same = all(about.get(name) == side.about[name] for name in ("run", "intervention"))
+    same = all(about.get(name) == value for name, value in side.about.items())
     return same and about.get("snapshot") in FINAL and about.get("states") != "noised"
 
 
