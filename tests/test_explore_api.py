@@ -26,17 +26,19 @@ from composcope import draw, load
 from composcope.diffusion.sample import noise, noise_levels, walk
 from composcope.errors import InputError
 from composcope.evaluation import detect
+from composcope.evaluation.detect import Found
 from composcope.explore import assets
 from composcope.explore.guard import Guard
 from composcope.explore.models import read
 from composcope.explore.requests import Look, Picture, Sample, check, parse
 from composcope.explore.server import limited
 from composcope.explore.settings import Settings
+from composcope.explore.verdict import verdict
 from composcope.explore.worker import Failed, Mail, Workshop, work
 from composcope.locality import influence, intervene, pixel_gradient
 from composcope.locality.profile import centred_square
 from composcope.runs.model import SHIPPED
-from composcope.scenes.condition import PAPER_LOCATIONS
+from composcope.scenes.condition import PAPER_LOCATIONS, Vocabulary
 
 PLACES = [list(place) for place in PAPER_LOCATIONS[:4]]
 DOCS = Path(__file__).parents[1] / "docs" / "explorer.md"
@@ -520,6 +522,13 @@ def test_a_model_of_words_is_not_asked_for_conditions():
     models = {"text_control": read("text_control").described}
     with pytest.raises(InputError, match=r"^conditions: text_control is asked in a sentence"):
         check(Picture("text_control", conditions=("red",)), models)
+
+
+def test_words_of_a_vocabulary_are_drawn_and_not_counted():
+    """The detector knows the objects of scenes alone; it may find some in any picture."""
+    found = [Found(0.5, 0.5, "red", "cube", "large", 0.9)]
+    said = verdict(Vocabulary(("cat", "dog")), ("cat",), found)
+    assert said["verdict"] == "1 object found" and "there" not in said
 
 
 def test_a_sentence_that_is_too_long_is_refused_by_its_name():
