@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -29,14 +30,16 @@ from composcope.evaluation import detect
 from composcope.evaluation.detect import Found
 from composcope.explore import assets
 from composcope.explore.guard import Guard
-from composcope.explore.models import read
+from composcope.explore.models import read, training
 from composcope.explore.requests import Look, Picture, Sample, check, parse
 from composcope.explore.server import limited
 from composcope.explore.settings import Settings
 from composcope.explore.verdict import verdict
 from composcope.explore.worker import Failed, Mail, Workshop, work
 from composcope.locality import influence, intervene, pixel_gradient
+from composcope.locality.intervention import INTERVENTIONS
 from composcope.locality.profile import centred_square
+from composcope.runs.config import Config
 from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS, Vocabulary
 
@@ -510,6 +513,14 @@ def test_a_model_is_described_as_what_it_is(name, grid, paper, words):
     said = read(name).described
     assert (said.run, said.grid, said.paper) == (name, grid, paper)
     assert said.training.endswith(words)
+
+
+@pytest.mark.parametrize("name", INTERVENTIONS)
+def test_students_of_every_intervention_are_described(name):
+    config = Config.load(SHIPPED / "exp2-student" / "config.json")
+    assert config.teacher is not None
+    said = training(replace(config, teacher=replace(config.teacher, intervention=name)))
+    assert re.fullmatch(r"Distilled from exp2 with [a-z ]+; it saw no images\.", said)
 
 
 def test_a_run_of_ones_own_is_loaded_by_its_folder(tmp_path):
