@@ -204,14 +204,14 @@ VALID = {
 NOT_A_NUMBER = ["1", "", None, True, [], {}, [1], "../../etc/passwd", "__import__('os')"]
 NOT_A_STRING = [1, 1.5, None, True, [], {}]
 WRONG = {
-    "model": [*NOT_A_STRING, "x" * 41],
+    "model": [*NOT_A_STRING, "x" * 256],
     "conditions": [
         *[1, None, True, {}, "red", [1], [None], [{}], [[]], [[0.5]], [[0.5, 0.5, 0.5]]],
         *[[[0.5, 1.01]], [[-0.01, 0.5]], [["a", "b"]], [[None, 0.1]], [[1e300, 0]], ["red"]],
-        *[["x" * 41], PLACES * 4, [[0.5, 0.5], "blue"]],
+        *[["x" * 256], PLACES * 4, [[0.5, 0.5], "blue"]],
     ],
     "sentence": [*NOT_A_STRING[:4], "a red cube", "x" * 201],
-    "intervention": [*NOT_A_STRING, "", "magic", "None", "x" * 41],
+    "intervention": [*NOT_A_STRING, "", "magic", "None", "x" * 256],
     "radius": [*NOT_A_NUMBER[:2], *NOT_A_NUMBER[3:], 0, -1, 1.01, 1e300, 0.2],
     "seed": [*NOT_A_NUMBER, -1, 2**31, 2**63, 2**200, 0.5, 1e400],
     "steps": [*NOT_A_NUMBER, 0, 1, -1, 65, 10**9, 2.5],
@@ -496,6 +496,8 @@ def test_a_request_says_which_field_is_wrong():
     with pytest.raises(InputError, match=r"^beside\[1\]\.seed: expected"):
         parse(b'{"model":"a","beside":[{"model":"b"},{"model":"b","seed":-1}]}', Sample)
     assert parse(b'{"model":"a","conditions":[[0,1],"red"]}', Picture).conditions == ((0, 1), "red")
+    long = "exp1-laptop-of-the-second-week-from-another-seed-and-longer"  # as folders are named
+    assert parse(json.dumps({"model": long}).encode(), Picture).model == long
 
 
 @pytest.mark.parametrize(
