@@ -359,6 +359,17 @@ def test_away_from_loopback_the_token_is_needed():
     asyncio.run(asked())
 
 
+def test_a_name_that_is_bound_is_known_in_small_letters():
+    """As browsers say it."""
+
+    async def asked():
+        async with guarded(Settings(host="LabServer", port=8765)) as one:
+            assert (await one.get("/", headers={"Host": "labserver:8765"})).text == "in"
+            assert (await one.get("/", headers={"Host": "other:8765"})).status_code == 403
+
+    asyncio.run(asked())
+
+
 def test_the_command_refuses_what_it_cannot_serve():
     with pytest.raises(InputError, match="--token"):
         command.main(command.Args(host="0.0.0.0", port=0))
