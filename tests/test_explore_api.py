@@ -36,8 +36,7 @@ from composcope.explore.server import limited
 from composcope.explore.settings import Settings
 from composcope.explore.verdict import verdict
 from composcope.explore.worker import Failed, Mail, Workshop, work
-from composcope.locality import influence, intervene, pixel_gradient
-from composcope.locality.intervention import INTERVENTIONS
+from composcope.locality import INTERVENTIONS, influence, intervene, pixel_gradient
 from composcope.locality.profile import centred_square
 from composcope.runs.config import Config
 from composcope.runs.model import SHIPPED
