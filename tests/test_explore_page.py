@@ -200,6 +200,15 @@ def test_ask_with_the_keyboard_alone(once):
     assert "pixel" not in state_of(page)
 
 
+def test_the_first_link_leads_to_the_pictures_and_changes_nothing(once):
+    page = opened(once, QUICK + "&places=0.3,0.6&seed=7")
+    before = address_of(page)
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.className") == "picture"
+    assert address_of(page) == before and places_of(page) == [(0.3, 0.6)]
+
+
 def test_ask_for_colours_and_in_words(once):
     page = opened(once, "#steps=3&columns=color&names=red")
     page.locator(".chip", has_text="blue").click()
