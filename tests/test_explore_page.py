@@ -180,6 +180,17 @@ def test_ask_by_clicks_drags_and_buttons(page):
     assert all(text.split("\n")[-1].startswith("asked 0,") for text in verdicts(page))
 
 
+def test_ask_by_a_drag_while_the_page_is_drawn_anew(once):
+    """As it is while the denoising plays, or a picture comes."""
+    page = opened(once, QUICK + "&places=0.3,0.6")
+    page.mouse.move(*at(page, "#ground", 0.3, 0.6))
+    page.mouse.down()
+    page.mouse.move(*at(page, "#ground", 0.5, 0.4), steps=4)
+    page.evaluate("() => document.getElementById('level').dispatchEvent(new Event('input'))")
+    page.mouse.up()
+    np.testing.assert_allclose(places_of(page), [(0.5, 0.4)], atol=0.01)
+
+
 def test_ask_with_the_keyboard_alone(once):
     page = opened(once, QUICK + "&places=")
     page.locator("#ground").focus()
