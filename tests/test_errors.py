@@ -78,6 +78,17 @@ def test_a_full_disk_behind_standard_output_is_told():
     assert re.fullmatch(r"composcope: standard output.*: No space left on device\n", done.stderr)
 
 
+@pytest.mark.parametrize("asked", ["--help", "--version"])
+def test_a_reader_that_has_seen_enough_is_no_fault(asked):
+    """`composcope --help | true`: standard output is a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "composcope", asked]
+    done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_only_the_first_of_several_processes_speaks():
     done = command("raise InputError('no')", env={**os.environ, "RANK": "1"})
     assert (done.returncode, done.stderr) == (2, "")
