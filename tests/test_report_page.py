@@ -21,7 +21,7 @@ from composcope.report.recording import square
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED
-from composcope.study.table import LOCAL
+from composcope.study.table import LOCAL, chosen
 
 MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
 MODEL |= {"steps": 12, "seed": 0, "images": 1000}
@@ -266,6 +266,17 @@ def test_commands_are_commands(rows, monkeypatch):
 def test_commands_name_weights_where_they_are(run, snapshot, path):
     row = Row("length/found", 5.0, n=8, K=6, run=run, snapshot=snapshot, asked="paper")
     assert command([row]).startswith(f"composcope evaluate {path} ")
+
+
+def test_what_to_do_about_a_section_is_a_command():
+    """What is not measured says which command measures it."""
+    told = [found for one in SECTIONS for found in re.findall("composcope ([a-z]+ .+) does", one.none)]
+    assert len(told) >= 4
+    for words in told:
+        name, *rest = shlex.split(words)
+        args = arguments(module_of(name), name, rest)
+        if name == "reproduce":
+            assert [run.name for run in chosen(args.only.split(","))] == args.only.split(",")
 
 
 def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):

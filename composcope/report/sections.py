@@ -154,7 +154,7 @@ SECTIONS = (
         "Which labels?",
         "The fewer objects of a training image are labelled, the less a model composes (Table 2).",
         section_figures.label_figures,
-        "Not measured; composcope reproduce --only exp1 random drop-one exp2 does it.",
+        "Not measured; composcope reproduce --only exp1,random,drop-one,exp2 does it.",
         lambda m: [words.policies(m.rows)],
         lambda m: {"": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows))},
         lambda m: of_runs(m.rows, POLICIES[1:3]),
