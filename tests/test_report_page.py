@@ -290,6 +290,12 @@ def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
         composcope("report", "--compare", "mine", "other", "--out", "two")
     assert end.value.code == 2 and "--compare other" in capsys.readouterr().err
     assert not (tmp_path / "two").exists()
+    add_rows(tmp_path / "study" / "laptop" / "results" / "evaluate.jsonl", rows_of("exp1", 8.0))
+    composcope("report", "--study", "study/laptop")
+    assert "22 rows" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        composcope("report", "--study", "study")
+    assert "such as study/laptop" in capsys.readouterr().err
 
 
 def test_the_square_of_a_gradient_that_is_known():

@@ -26,9 +26,13 @@ class Args:
 
 
 def main(args: Args) -> None:
-    if args.study and not args.study.is_dir():
-        raise InputError(f"--study: there is no folder {args.study}; composcope reproduce makes it")
-    found = material(SHIPPED, [args.results, *([args.study / "results"] if args.study else [])])
+    folders = [args.results, *([args.study / "results"] if args.study else [])]
+    if args.study and not folders[-1].is_dir():
+        raise InputError(
+            f"--study: there is no folder {folders[-1]}; composcope reproduce makes it, "
+            "in a folder of its preset, such as study/laptop"
+        )
+    found = material(SHIPPED, folders)
     runs = [Path(run).resolve().name if Path(run).is_dir() else run for run in args.compare or ()]
     path = write_page(args.out, found, runs)
     print(headline(found.rows))
