@@ -44,6 +44,12 @@ def test_the_table_says_once_what_all_rows_have_in_common(folder, capsys):
     assert "2 rows, 2 of them shown" in text
 
 
+def test_of_several_values_of_a_coordinate_any_counts(folder, capsys):
+    main(Args(("run=exp1", "K=1", "K=2"), (folder,), json=True))
+    lines = capsys.readouterr().out.splitlines()
+    assert [parse_json(text, Row, "printed").K for text in lines] == [1, 2]
+
+
 def test_parquet_is_a_table(folder):
     parquet = pytest.importorskip("pyarrow.parquet")
     main(Args((), (folder,), parquet=folder / "rows.parquet"))

@@ -16,7 +16,8 @@ from composcope.study.shipped import HERE, SHIPPED, coordinates_of
 
 @dataclass(frozen=True)
 class Args:
-    where: tuple[str, ...] = ()  # Coordinates that the rows must have, such as run=exp1 K=6.
+    where: tuple[str, ...] = ()
+    """Coordinates that the rows must have, such as run=exp1 K=6; of several values of one, any."""
     folders: tuple[Path, ...] = (SHIPPED, HERE)  # Where rows are looked for.
     csv: bool = False  # Print CSV.
     json: bool = False  # Print JSON lines.
