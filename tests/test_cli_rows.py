@@ -12,6 +12,8 @@ from composcope import cli
 from composcope.cli.rows import Args, main
 from composcope.errors import InputError
 from composcope.files import parse_json
+from composcope.progress import tell
+from composcope.report.evaluation import table
 from composcope.results import Row, add_rows, row
 
 
@@ -48,6 +50,16 @@ def test_of_several_values_of_a_coordinate_any_counts(folder, capsys):
     main(Args(("run=exp1", "K=1", "K=2"), (folder,), json=True))
     lines = capsys.readouterr().out.splitlines()
     assert [parse_json(text, Row, "printed").K for text in lines] == [1, 2]
+
+
+def test_brackets_in_a_name_are_shown(folder, capsys):
+    named = [row("length/exact", 0.5, run=run, K=1) for run in ("mine[lr=1]", "mine[/lr]")]
+    add_rows(folder / "a.jsonl", named)
+    main(Args(("K=1",), (folder,)))
+    text = capsys.readouterr().out
+    assert "mine[lr=1]" in text and "mine[/lr]" in text
+    tell(table([row("length/exact", 0.5, run="mine[/lr]", asked="paper", K=1, n=1)]))
+    assert "mine[/lr]: paper conditions" in capsys.readouterr().out
 
 
 def test_parquet_is_a_table(folder):
