@@ -270,7 +270,9 @@ def test_commands_name_weights_where_they_are(run, snapshot, path):
 
 def test_what_to_do_about_a_section_is_a_command():
     """What is not measured says which command measures it."""
-    told = [found for one in SECTIONS for found in re.findall("composcope ([a-z]+ .+) does", one.none)]
+    told = [
+        found for one in SECTIONS for found in re.findall("composcope ([a-z]+ .+) does", one.none)
+    ]
     assert len(told) >= 4
     for words in told:
         name, *rest = shlex.split(words)
