@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 from math import erf, sqrt
 
@@ -16,7 +17,7 @@ from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
 from composcope.report.marks import EXP1, EXP2_LOCAL
 from composcope.report.material import Material, material
-from composcope.report.page import SECTIONS, page
+from composcope.report.page import SECTIONS, difference, page
 from composcope.report.recording import square
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples, write_samples
@@ -126,6 +127,14 @@ def test_a_question_a_section(text):
         "moved",
     ]
     assert "mine beside &lt;other&gt;" in text and "&lt;other&gt;, intervals overlap" in text
+
+
+def test_runs_side_by_side_that_were_judged_otherwise_say_so():
+    strict = Row("length/found", 5.0, K=9, run="a", tolerance=0.1, images=8)
+    lenient = replace(strict, value=6.0, run="b", tolerance=0.2, images=9)
+    words = "b, intervals apart; not at equal terms: tolerance 0.1 against 0.2"
+    assert difference([strict, lenient]).words == words
+    assert difference([strict, replace(strict, run="b", images=9)]).words == "equal"
 
 
 def test_with_nothing_measured_the_page_says_so():
