@@ -19,7 +19,7 @@ from composcope.report.marks import EXP1, EXP2_LOCAL
 from composcope.report.material import Material, material
 from composcope.report.page import SECTIONS, difference, page
 from composcope.report.recording import square
-from composcope.results import Row, add_rows
+from composcope.results import Row, add_rows, write_arrays
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED
 from composcope.study.table import LOCAL, chosen
@@ -149,6 +149,21 @@ def test_material_is_found_whatever_its_folders_are_called(tmp_path):
     write_samples(tmp_path / "own" / "b" / "samples.npz", samples_of("exp1"))
     found = material(tmp_path / "nothing", [tmp_path / "own"])
     assert len(found.rows) == 11 and [one.about["run"] for one in found.samples] == ["exp1"]
+
+
+def test_pictures_of_weights_that_made_room_for_others_go_too(tmp_path):
+    """exp2 of one's own beside the shipped pictures of exp2 with local conditions."""
+    about = {"run": "exp2", "snapshot": "final", "weights": "theirs"}
+    near = {"intervention": LOCAL.name, "radius": LOCAL.radius}
+    add_rows(tmp_path / "shipped" / "rows.jsonl", rows_of("exp2", 2.0, weights="theirs"))
+    write_samples(tmp_path / "shipped" / "samples.npz", samples_of(**about, **near))
+    write_arrays(tmp_path / "shipped" / "maps.npz", about, {"sigmas": np.ones(1)})
+    before = material(tmp_path / "shipped", [tmp_path / "own"])
+    assert len(before.samples) == len(before.maps) == 1
+    add_rows(tmp_path / "own" / "rows.jsonl", rows_of("exp2", 3.0, weights="ours"))
+    write_samples(tmp_path / "own" / "samples.npz", samples_of("exp2", weights="ours"))
+    after = material(tmp_path / "shipped", [tmp_path / "own"])
+    assert [one.about["weights"] for one in after.samples] == ["ours"] and not after.maps
 
 
 def test_figures_of_other_models_are_drawn_from_what_is_kept():

@@ -55,11 +55,22 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
         paths = [path for folder in (shipped, *folders) for path in sorted(folder.rglob(name))]
         return paths[::-1]
 
+    models = {(row.run, row.weights) for row in rows if row.weights is not None}
+    runs = {run for run, _ in models}
+
+    def stays(about: Mapping[str, Any]) -> bool:
+        """What is kept of weights whose rows made room for those of others goes with them."""
+        run, weights = about.get("run"), about.get("weights")
+        return run not in runs or weights is None or (run, weights) in models
+
+    def kept(name: str) -> list[Kept]:
+        return [one for one in map(read_origin, found(name)) if stays(one[0])]
+
     return Material(
         rows=rows,
-        samples=gather_samples([shipped, *folders]),
-        maps=list(map(read_origin, found("maps.npz"))),
-        matrices=list(map(read_origin, found("matrices.npz"))),
+        samples=[some for some in gather_samples([shipped, *folders]) if stays(some.about)],
+        maps=kept("maps.npz"),
+        matrices=kept("matrices.npz"),
         toys={room: paths[0] for room in ("theory", "sim") if (paths := found(room))},
     )
 
