@@ -147,7 +147,11 @@ def test_with_nothing_measured_the_page_says_so():
 def test_material_is_found_whatever_its_folders_are_called(tmp_path):
     add_rows(tmp_path / "own" / "a" / "any.jsonl", rows_of("exp1", 8.0))
     write_samples(tmp_path / "own" / "b" / "samples.npz", samples_of("exp1"))
-    found = material(tmp_path / "nothing", [tmp_path / "own"])
+    curves = [tmp_path / "own" / "sim", tmp_path / "ships" / "sim"]
+    for folder in curves:
+        folder.mkdir(parents=True)
+    found = material(tmp_path / "ships", [tmp_path / "own"])
+    assert found.toys["sim"] == curves  # what one of them does not have, the next may have
     assert len(found.rows) == 11 and [one.about["run"] for one in found.samples] == ["exp1"]
 
 

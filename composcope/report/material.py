@@ -27,7 +27,8 @@ class Material:
     samples: Sequence[Samples] = ()
     maps: Sequence[Kept] = ()  # of locality: what pixels look at
     matrices: Sequence[Kept] = ()  # of features: cosines of concepts
-    toys: Mapping[str, Path] = field(default_factory=dict)  # folders of curves of theory and sim
+    # Folders of curves of theory and sim, those that come before others first.
+    toys: Mapping[str, Sequence[Path]] = field(default_factory=dict)
 
     def samples_of(self, side: Side) -> Samples | None:
         """Asked in the usual way, where there are such; else at random places."""
@@ -71,7 +72,7 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
         samples=[some for some in gather_samples([shipped, *folders]) if stays(some.about)],
         maps=kept("maps.npz"),
         matrices=kept("matrices.npz"),
-        toys={room: paths[0] for room in ("theory", "sim") if (paths := found(room))},
+        toys={room: found(room) for room in ("theory", "sim")},
     )
 
 
