@@ -294,6 +294,8 @@ def test_commands_are_commands(rows, monkeypatch):
 def test_commands_name_weights_where_they_are(run, snapshot, path):
     row = Row("length/found", 5.0, n=8, K=6, run=run, snapshot=snapshot, asked="paper")
     assert command([row]).startswith(f"composcope evaluate {path} ")
+    inside = replace(row, what="features/between", K=None, asked=None)
+    assert command([inside]).startswith(f"composcope features {path} ")
 
 
 def test_what_to_do_about_a_section_is_a_command():

@@ -30,7 +30,8 @@ def command(rows: Sequence[Row]) -> str:
     if row.room == "features" and row.snapshot is None:  # of a text-to-image pipeline
         return spelled(f"features --sdxl {run}", {"--seeds": number})
     if row.room == "features":
-        return spelled(f"features {run}", {**model(row), "--num": number, "--seed": seed})
+        words = {**model(row), "--num": number, "--seed": seed}
+        return spelled(f"features {weights_of(row)}", words)
     if row.room == "circles":
         words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
         return spelled("sim --circles", words)
