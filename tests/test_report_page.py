@@ -4,6 +4,7 @@ import re
 import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from math import erf, sqrt
 
 import numpy as np
@@ -279,6 +280,12 @@ def test_commands_are_commands(rows, monkeypatch):
     for coordinate, value in told.items():
         if value is not None and hasattr(args, coordinate) and name != "features":
             assert getattr(args, coordinate) == value, coordinate
+
+
+@pytest.mark.parametrize("room", ["overlap", "penalty", "predict", "text", "training"])
+def test_commands_of_experiments_are_modules(room):
+    python, option, module = command([Row(f"{room}/found", 1.0, run="exp1")]).split()
+    assert (python, option) == ("python", "-m") and find_spec(module)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,15 @@ from composcope.results import Row
 from composcope.study.shipped import SHIPPED
 from composcope.study.table import BY_NAME, TRAINED_ON
 
+# Of rows that no command makes: the experiment that does.
+EXPERIMENTS = {
+    "overlap": "overlap",
+    "penalty": "penalty",
+    "predict": "predict",
+    "text": "neighbourhoods",
+    "training": "predict",
+}
+
 
 def command(rows: Sequence[Row]) -> str:
     """Of rows that one command makes: they differ in K, noise level, pixel, layer, ... alone."""
@@ -35,6 +44,8 @@ def command(rows: Sequence[Row]) -> str:
     if row.room == "circles":
         words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
         return spelled("sim --circles", words)
+    if row.room in EXPERIMENTS:
+        return f"python -m composcope.experiments.{EXPERIMENTS[row.room]}"
     return f"composcope {row.room}"
 
 
