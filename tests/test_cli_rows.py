@@ -62,6 +62,14 @@ def test_brackets_in_a_name_are_shown(folder, capsys):
     assert "mine[/lr]: paper conditions" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [("rows", "--folders"), ("report", "--results")])
+def test_a_folder_that_is_none_is_named(folder, capsys, words):
+    for path in (folder / "typo", folder / "a.jsonl"):
+        with pytest.raises(SystemExit):
+            composcope(*words, path)
+        assert f"{words[1]}: there is no folder {path}" in capsys.readouterr().err
+
+
 def test_parquet_is_a_table(folder):
     parquet = pytest.importorskip("pyarrow.parquet")
     main(Args((), (folder,), parquet=folder / "rows.parquet"))

@@ -79,6 +79,13 @@ def models_table(found: Sequence[Mapping[str, Any]]) -> Table:
     return shown
 
 
+def check_folders(option: str, folders: Sequence[Path]) -> None:
+    """An InputError for a folder that is none, but for ./results, which commands make."""
+    for folder in folders:
+        if folder != HERE and not folder.is_dir():
+            raise InputError(f"{option}: there is no folder {folder}")
+
+
 def coordinates_of(words: Sequence[str]) -> dict[str, list]:
     """Coordinates from a command line: ["run=a", "K=6", "K=9"] -> {"run": ["a"], "K": [6, 9]}."""
     kinds = get_type_hints(Row)
