@@ -20,9 +20,11 @@ from composcope.report.marks import EXP1, EXP2_LOCAL
 from composcope.report.material import Material, material
 from composcope.report.page import SECTIONS, difference, page
 from composcope.report.recording import square
+from composcope.report.sections import known_sides
 from composcope.results import Row, add_rows, write_arrays
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED
+from composcope.study.effects import Side
 from composcope.study.table import LOCAL, chosen
 
 MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
@@ -119,6 +121,14 @@ def test_pictures_are_of_the_radius_and_the_places_they_stand_for():
     assert found.samples_of(EXP2_LOCAL) is local and found.samples_of(EXP1) is paper
     assert Material(samples=[scattered]).samples_of(EXP1) is scattered
     assert Material(samples=[wider]).samples_of(EXP2_LOCAL) is None
+
+
+def test_a_run_of_ones_own_stands_in_the_tables_as_it_was_measured():
+    local = rows_of("mine", 7.0, intervention=LOCAL.name, radius=LOCAL.radius)
+    study = known_sides(Material())
+    assert known_sides(Material(local))[len(study) :] == [Side("mine", LOCAL)]
+    both = known_sides(Material([*rows_of("mine", 5.0), *local]))
+    assert both[len(study) :] == [Side("mine"), Side("mine", LOCAL)]
 
 
 def test_a_question_a_section(text):
