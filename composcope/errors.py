@@ -31,7 +31,11 @@ def sentences() -> Iterator[None]:
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, stopped) if in_main else None
     try:
-        yield
+        try:
+            yield
+        except SystemExit:  # of --help
+            flush()
+            raise
         flush()
     except InputError as error:
         end(str(error))

@@ -48,13 +48,18 @@ def named(path: str | Path) -> Iterator[None]:
         raise
 
 
+def check_file(path: Path) -> None:
+    """An InputError, before the work is done, where a folder stands in place of a file."""
+    if not path.name or path.is_dir():
+        raise InputError(f"{path} is a folder; a file has to be written there")
+
+
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it
     is removed."""
     path = Path(path)
-    if not path.name or path.is_dir():
-        raise InputError(f"{path} is a folder; a file has to be written there")
+    check_file(path)
     partial = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
     with folder_for(path.parent), named(path):
         sweep(path.parent)

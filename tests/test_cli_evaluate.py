@@ -113,8 +113,8 @@ def test_bad_input_is_one_sentence(args):
         main(args)
 
 
-@pytest.mark.parametrize("out", [".", "rows"])
-def test_rows_that_cannot_be_written_are_refused_before_the_work(folder, out):
+@pytest.mark.parametrize("out", [".", "rows", "rows.json", "figure.png"])
+def test_rows_that_cannot_be_written_or_found_again_are_refused_before_the_work(folder, out):
     with pytest.raises(InputError, match="rows go into a file"):
         main(Args(images=folder, asked=folder / "asked.json", out=Path(out)))
 

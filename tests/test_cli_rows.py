@@ -12,6 +12,8 @@ from composcope import cli
 from composcope.cli.rows import Args, main
 from composcope.errors import InputError
 from composcope.files import parse_json
+from composcope.progress import tell
+from composcope.report.evaluation import table
 from composcope.results import Row, add_rows, row
 
 
@@ -42,6 +44,30 @@ def test_the_table_says_once_what_all_rows_have_in_common(folder, capsys):
     words = [line.split() for line in text.splitlines()]
     assert ["value", "low", "high", "K"] in words and ["0.25", "0", "1", "1"] in words
     assert "2 rows, 2 of them shown" in text
+
+
+def test_of_several_values_of_a_coordinate_any_counts(folder, capsys):
+    main(Args(("run=exp1", "K=1", "K=2"), (folder,), json=True))
+    lines = capsys.readouterr().out.splitlines()
+    assert [parse_json(text, Row, "printed").K for text in lines] == [1, 2]
+
+
+def test_brackets_in_a_name_are_shown(folder, capsys):
+    named = [row("length/exact", 0.5, run=run, K=1) for run in ("mine[lr=1]", "mine[/lr]")]
+    add_rows(folder / "a.jsonl", named)
+    main(Args(("K=1",), (folder,)))
+    text = capsys.readouterr().out
+    assert "mine[lr=1]" in text and "mine[/lr]" in text
+    tell(table([row("length/exact", 0.5, run="mine[/lr]", asked="paper", K=1, n=1)]))
+    assert "mine[/lr]: paper conditions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [("rows", "--folders"), ("report", "--results")])
+def test_a_folder_that_is_none_is_named(folder, capsys, words):
+    for path in (folder / "typo", folder / "a.jsonl"):
+        with pytest.raises(SystemExit):
+            composcope(*words, path)
+        assert f"{words[1]}: there is no folder {path}" in capsys.readouterr().err
 
 
 def test_parquet_is_a_table(folder):

@@ -86,6 +86,11 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path, command):
     assert not (tmp_path / "sheet.png").exists()
 
 
+def test_a_folder_in_place_of_the_sheet_is_refused_before_anything_is_drawn(tmp_path, command):
+    code, _, error = command("sample", tmp_path / "missing", "--out", tmp_path)
+    assert code == 2 and f"{tmp_path} is a folder" in error
+
+
 def test_rings_are_drawn_around_what_was_found():
     page = np.asarray(
         sheet(np.zeros((3, 32, 32, 3), np.uint8), found=[[(0.5, 0.5)], [], []], columns=2)

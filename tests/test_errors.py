@@ -78,6 +78,19 @@ def test_a_full_disk_behind_standard_output_is_told():
     assert re.fullmatch(r"composcope: standard output.*: No space left on device\n", done.stderr)
 
 
+@pytest.mark.parametrize("asked", ["--help", "--version", "rows --help"])
+def test_a_reader_that_has_seen_enough_is_no_fault(asked):
+    """`composcope --help | true`: standard output is a pipe that nobody reads."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "composcope", *asked.split()]
+    ends = {"stdout": writer, "stderr": subprocess.PIPE, "text": True}
+    done = subprocess.run(words, **ends, cwd=ROOT, env=buffered)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_only_the_first_of_several_processes_speaks():
     done = command("raise InputError('no')", env={**os.environ, "RANK": "1"})
     assert (done.returncode, done.stderr) == (2, "")

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -26,17 +27,20 @@ from composcope import draw, load
 from composcope.diffusion.sample import noise, noise_levels, walk
 from composcope.errors import InputError
 from composcope.evaluation import detect
+from composcope.evaluation.detect import Found
 from composcope.explore import assets
 from composcope.explore.guard import Guard
-from composcope.explore.models import read
+from composcope.explore.models import read, training
 from composcope.explore.requests import Look, Picture, Sample, check, parse
 from composcope.explore.server import limited
 from composcope.explore.settings import Settings
+from composcope.explore.verdict import verdict
 from composcope.explore.worker import Failed, Mail, Workshop, work
-from composcope.locality import influence, intervene, pixel_gradient
+from composcope.locality import INTERVENTIONS, influence, intervene, pixel_gradient
 from composcope.locality.profile import centred_square
+from composcope.runs.config import Config
 from composcope.runs.model import SHIPPED
-from composcope.scenes.condition import PAPER_LOCATIONS
+from composcope.scenes.condition import PAPER_LOCATIONS, Vocabulary
 
 PLACES = [list(place) for place in PAPER_LOCATIONS[:4]]
 DOCS = Path(__file__).parents[1] / "docs" / "explorer.md"
@@ -199,14 +203,14 @@ VALID = {
 NOT_A_NUMBER = ["1", "", None, True, [], {}, [1], "../../etc/passwd", "__import__('os')"]
 NOT_A_STRING = [1, 1.5, None, True, [], {}]
 WRONG = {
-    "model": [*NOT_A_STRING, "x" * 41],
+    "model": [*NOT_A_STRING, "x" * 256],
     "conditions": [
         *[1, None, True, {}, "red", [1], [None], [{}], [[]], [[0.5]], [[0.5, 0.5, 0.5]]],
         *[[[0.5, 1.01]], [[-0.01, 0.5]], [["a", "b"]], [[None, 0.1]], [[1e300, 0]], ["red"]],
-        *[["x" * 41], PLACES * 4, [[0.5, 0.5], "blue"]],
+        *[["x" * 256], PLACES * 4, [[0.5, 0.5], "blue"]],
     ],
     "sentence": [*NOT_A_STRING[:4], "a red cube", "x" * 201],
-    "intervention": [*NOT_A_STRING, "", "magic", "None", "x" * 41],
+    "intervention": [*NOT_A_STRING, "", "magic", "None", "x" * 256],
     "radius": [*NOT_A_NUMBER[:2], *NOT_A_NUMBER[3:], 0, -1, 1.01, 1e300, 0.2],
     "seed": [*NOT_A_NUMBER, -1, 2**31, 2**63, 2**200, 0.5, 1e400],
     "steps": [*NOT_A_NUMBER, 0, 1, -1, 65, 10**9, 2.5],
@@ -354,6 +358,17 @@ def test_away_from_loopback_the_token_is_needed():
     asyncio.run(asked())
 
 
+def test_a_name_that_is_bound_is_known_in_small_letters():
+    """As browsers say it."""
+
+    async def asked():
+        async with guarded(Settings(host="LabServer", port=8765)) as one:
+            assert (await one.get("/", headers={"Host": "labserver:8765"})).text == "in"
+            assert (await one.get("/", headers={"Host": "other:8765"})).status_code == 403
+
+    asyncio.run(asked())
+
+
 def test_the_command_refuses_what_it_cannot_serve():
     with pytest.raises(InputError, match="--token"):
         command.main(command.Args(host="0.0.0.0", port=0))
@@ -491,6 +506,8 @@ def test_a_request_says_which_field_is_wrong():
     with pytest.raises(InputError, match=r"^beside\[1\]\.seed: expected"):
         parse(b'{"model":"a","beside":[{"model":"b"},{"model":"b","seed":-1}]}', Sample)
     assert parse(b'{"model":"a","conditions":[[0,1],"red"]}', Picture).conditions == ((0, 1), "red")
+    long = "exp1-laptop-of-the-second-week-from-another-seed-and-longer"  # as folders are named
+    assert parse(json.dumps({"model": long}).encode(), Picture).model == long
 
 
 @pytest.mark.parametrize(
@@ -510,6 +527,14 @@ def test_a_model_is_described_as_what_it_is(name, grid, paper, words):
     assert said.training.endswith(words)
 
 
+@pytest.mark.parametrize("name", INTERVENTIONS)
+def test_students_of_every_intervention_are_described(name):
+    config = Config.load(SHIPPED / "exp2-student" / "config.json")
+    assert config.teacher is not None
+    said = training(replace(config, teacher=replace(config.teacher, intervention=name)))
+    assert re.fullmatch(r"Distilled from exp2 with [a-z ]+; it saw no images\.", said)
+
+
 def test_a_run_of_ones_own_is_loaded_by_its_folder(tmp_path):
     shutil.copytree(SHIPPED / "exp1", tmp_path / "mine")
     said = read(str(tmp_path / "mine")).described
@@ -520,6 +545,13 @@ def test_a_model_of_words_is_not_asked_for_conditions():
     models = {"text_control": read("text_control").described}
     with pytest.raises(InputError, match=r"^conditions: text_control is asked in a sentence"):
         check(Picture("text_control", conditions=("red",)), models)
+
+
+def test_words_of_a_vocabulary_are_drawn_and_not_counted():
+    """The detector knows the objects of scenes alone; it may find some in any picture."""
+    found = [Found(0.5, 0.5, "red", "cube", "large", 0.9)]
+    said = verdict(Vocabulary(("cat", "dog")), ("cat",), found)
+    assert said["verdict"] == "1 object found" and "there" not in said
 
 
 def test_a_sentence_that_is_too_long_is_refused_by_its_name():

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.skipif(
 )
 SIGHTS = [(1280, "light"), (390, "dark")]
 QUICK = "#steps=4&columns=exp1;exp2"
+MINE = "mine,lr=0.01;50%"  # a folder, named as sweeps name theirs
 DRAWN = "body[data-state=drawn]"
 LOOKED = "body[data-state=looked]"
 
@@ -41,8 +42,8 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "report").mkdir()
     (folder / "report" / "index.html").write_text("<h2 id=compose>Does it compose?</h2>")
-    shutil.copytree(SHIPPED / "exp1", folder / "mine")
-    with served(folder, ["exp1", "exp2", "color", "text_control", str(folder / "mine")]) as running:
+    shutil.copytree(SHIPPED / "exp1", folder / MINE)
+    with served(folder, ["exp1", "exp2", "color", "text_control", str(folder / MINE)]) as running:
         yield running
     assert "Traceback" not in running.said
 
@@ -179,6 +180,17 @@ def test_ask_by_clicks_drags_and_buttons(page):
     assert all(text.split("\n")[-1].startswith("asked 0,") for text in verdicts(page))
 
 
+def test_ask_by_a_drag_while_the_page_is_drawn_anew(once):
+    """As it is while the denoising plays, or a picture comes."""
+    page = opened(once, QUICK + "&places=0.3,0.6")
+    page.mouse.move(*at(page, "#ground", 0.3, 0.6))
+    page.mouse.down()
+    page.mouse.move(*at(page, "#ground", 0.5, 0.4), steps=4)
+    page.evaluate("() => document.getElementById('level').dispatchEvent(new Event('input'))")
+    page.mouse.up()
+    np.testing.assert_allclose(places_of(page), [(0.5, 0.4)], atol=0.01)
+
+
 def test_ask_with_the_keyboard_alone(once):
     page = opened(once, QUICK + "&places=")
     page.locator("#ground").focus()
@@ -198,6 +210,15 @@ def test_ask_with_the_keyboard_alone(once):
     page.wait_for_selector(LOOKED)
     page.keyboard.press("Escape")
     assert "pixel" not in state_of(page)
+
+
+def test_the_first_link_leads_to_the_pictures_and_changes_nothing(once):
+    page = opened(once, QUICK + "&places=0.3,0.6&seed=7")
+    before = address_of(page)
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.className") == "picture"
+    assert address_of(page) == before and places_of(page) == [(0.3, 0.6)]
 
 
 def test_ask_for_colours_and_in_words(once):
@@ -491,6 +512,16 @@ def test_take_away_a_link_that_shows_the_same_pictures(page):
     other.close()
 
 
+def test_take_away_a_link_to_a_run_whatever_its_name(once):
+    page = opened(once, "#steps=2&columns=exp1")
+    page.get_by_label("Model").select_option(MINE)
+    page.wait_for_selector(DRAWN)
+    page.reload()
+    page.wait_for_selector(DRAWN)
+    assert page.get_by_label("Model").input_value() == MINE
+    opened(once, "#steps=2&columns=50%25")  # no name, and no code of one
+
+
 def test_take_away_says_so_where_the_browser_does_not_let_it(once):
     """A page from another machine without encryption has no clipboard."""
     page = opened(once, "#steps=2&columns=exp1&places=")
@@ -567,7 +598,8 @@ def test_take_away_nothing_that_was_before_a_change(once):
 
 
 def test_take_away_lines_of_python_that_draw_the_same(once):
-    state = "#steps=3&seed=4&columns=mine;exp2,local,0.25;color;text_control&names=red,blue"
+    mine = quote(quote(MINE))
+    state = f"#steps=3&seed=4&columns={mine};exp2,local,0.25;color;text_control&names=red,blue"
     page = opened(once, state)
     page.get_by_role("button", name="Python").click()
     code = page.locator("#code-text").inner_text()

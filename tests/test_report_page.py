@@ -2,7 +2,9 @@
 
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from math import erf, sqrt
 
 import numpy as np
@@ -14,13 +16,16 @@ from composcope.cli import arguments, module_of
 from composcope.errors import InputError
 from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
+from composcope.report.marks import EXP1, EXP2_LOCAL
 from composcope.report.material import Material, material
-from composcope.report.page import SECTIONS, page
+from composcope.report.page import SECTIONS, difference, page
 from composcope.report.recording import square
-from composcope.results import Row, add_rows
+from composcope.report.sections import known_sides
+from composcope.results import Row, add_rows, write_arrays
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED
-from composcope.study.table import LOCAL
+from composcope.study.effects import Side
+from composcope.study.table import LOCAL, chosen
 
 MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
 MODEL |= {"steps": 12, "seed": 0, "images": 1000}
@@ -105,6 +110,27 @@ def test_figure_1_counts_what_is_there(text):
     ]
 
 
+def test_pictures_are_of_the_radius_and_the_places_they_stand_for():
+    """A study draws exp2 with local conditions of several radii, and exp1 at random places too."""
+    near = {"intervention": LOCAL.name, "radius": LOCAL.radius}
+    wider = samples_of("exp2", **{**near, "radius": 0.275})
+    local = samples_of("exp2", **near)
+    scattered = samples_of("exp1", asked="random")
+    paper = samples_of("exp1", asked="paper")
+    found = Material(samples=[wider, local, scattered, paper])
+    assert found.samples_of(EXP2_LOCAL) is local and found.samples_of(EXP1) is paper
+    assert Material(samples=[scattered]).samples_of(EXP1) is scattered
+    assert Material(samples=[wider]).samples_of(EXP2_LOCAL) is None
+
+
+def test_a_run_of_ones_own_stands_in_the_tables_as_it_was_measured():
+    local = rows_of("mine", 7.0, intervention=LOCAL.name, radius=LOCAL.radius)
+    study = known_sides(Material())
+    assert known_sides(Material(local))[len(study) :] == [Side("mine", LOCAL)]
+    both = known_sides(Material([*rows_of("mine", 5.0), *local]))
+    assert both[len(study) :] == [Side("mine"), Side("mine", LOCAL)]
+
+
 def test_a_question_a_section(text):
     assert re.findall("<section id=([a-z]+)>", text) == [
         "compared",
@@ -112,6 +138,14 @@ def test_a_question_a_section(text):
         "moved",
     ]
     assert "mine beside &lt;other&gt;" in text and "&lt;other&gt;, intervals overlap" in text
+
+
+def test_runs_side_by_side_that_were_judged_otherwise_say_so():
+    strict = Row("length/found", 5.0, K=9, run="a", tolerance=0.1, images=8)
+    lenient = replace(strict, value=6.0, run="b", tolerance=0.2, images=9)
+    words = "b, intervals apart; not at equal terms: tolerance 0.1 against 0.2"
+    assert difference([strict, lenient]).words == words
+    assert difference([strict, replace(strict, run="b", images=9)]).words == "equal"
 
 
 def test_with_nothing_measured_the_page_says_so():
@@ -124,8 +158,27 @@ def test_with_nothing_measured_the_page_says_so():
 def test_material_is_found_whatever_its_folders_are_called(tmp_path):
     add_rows(tmp_path / "own" / "a" / "any.jsonl", rows_of("exp1", 8.0))
     write_samples(tmp_path / "own" / "b" / "samples.npz", samples_of("exp1"))
-    found = material(tmp_path / "nothing", [tmp_path / "own"])
+    curves = [tmp_path / "own" / "sim", tmp_path / "ships" / "sim"]
+    for folder in curves:
+        folder.mkdir(parents=True)
+    found = material(tmp_path / "ships", [tmp_path / "own"])
+    assert found.toys["sim"] == curves  # what one of them does not have, the next may have
     assert len(found.rows) == 11 and [one.about["run"] for one in found.samples] == ["exp1"]
+
+
+def test_pictures_of_weights_that_made_room_for_others_go_too(tmp_path):
+    """exp2 of one's own beside the shipped pictures of exp2 with local conditions."""
+    about = {"run": "exp2", "snapshot": "final", "weights": "theirs"}
+    near = {"intervention": LOCAL.name, "radius": LOCAL.radius}
+    add_rows(tmp_path / "shipped" / "rows.jsonl", rows_of("exp2", 2.0, weights="theirs"))
+    write_samples(tmp_path / "shipped" / "samples.npz", samples_of(**about, **near))
+    write_arrays(tmp_path / "shipped" / "maps.npz", about, {"sigmas": np.ones(1)})
+    before = material(tmp_path / "shipped", [tmp_path / "own"])
+    assert len(before.samples) == len(before.maps) == 1
+    add_rows(tmp_path / "own" / "rows.jsonl", rows_of("exp2", 3.0, weights="ours"))
+    write_samples(tmp_path / "own" / "samples.npz", samples_of("exp2", weights="ours"))
+    after = material(tmp_path / "shipped", [tmp_path / "own"])
+    assert [one.about["weights"] for one in after.samples] == ["ours"] and not after.maps
 
 
 def test_figures_of_other_models_are_drawn_from_what_is_kept():
@@ -239,6 +292,12 @@ def test_commands_are_commands(rows, monkeypatch):
             assert getattr(args, coordinate) == value, coordinate
 
 
+@pytest.mark.parametrize("room", ["overlap", "penalty", "predict", "text", "training"])
+def test_commands_of_experiments_are_modules(room):
+    python, option, module = command([Row(f"{room}/found", 1.0, run="exp1")]).split()
+    assert (python, option) == ("python", "-m") and find_spec(module)
+
+
 @pytest.mark.parametrize(
     ("run", "snapshot", "path"),
     [
@@ -252,6 +311,21 @@ def test_commands_are_commands(rows, monkeypatch):
 def test_commands_name_weights_where_they_are(run, snapshot, path):
     row = Row("length/found", 5.0, n=8, K=6, run=run, snapshot=snapshot, asked="paper")
     assert command([row]).startswith(f"composcope evaluate {path} ")
+    inside = replace(row, what="features/between", K=None, asked=None)
+    assert command([inside]).startswith(f"composcope features {path} ")
+
+
+def test_what_to_do_about_a_section_is_a_command():
+    """What is not measured says which command measures it."""
+    told = [
+        found for one in SECTIONS for found in re.findall("composcope ([a-z]+ .+) does", one.none)
+    ]
+    assert len(told) >= 4
+    for words in told:
+        name, *rest = shlex.split(words)
+        args = arguments(module_of(name), name, rest)
+        if name == "reproduce":
+            assert [run.name for run in chosen(args.only.split(","))] == args.only.split(",")
 
 
 def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
@@ -265,6 +339,12 @@ def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
         composcope("report", "--compare", "mine", "other", "--out", "two")
     assert end.value.code == 2 and "--compare other" in capsys.readouterr().err
     assert not (tmp_path / "two").exists()
+    add_rows(tmp_path / "study" / "laptop" / "results" / "evaluate.jsonl", rows_of("exp1", 8.0))
+    composcope("report", "--study", "study/laptop")
+    assert "22 rows" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        composcope("report", "--study", "study")
+    assert "such as study/laptop" in capsys.readouterr().err
 
 
 def test_the_square_of_a_gradient_that_is_known():

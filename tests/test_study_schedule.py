@@ -12,7 +12,7 @@ import pytest
 
 from composcope.errors import InputError
 from composcope.files import locked
-from composcope.study.schedule import Node, Study, driver
+from composcope.study.schedule import Done, Node, Study, driver
 
 GRAPH = [
     Node("a", ("A",)),
@@ -98,6 +98,15 @@ def test_a_node_is_a_command_and_a_failure_is_in_its_log(tmp_path):
     assert study.run(jobs=2, pause=0.2) == ["bad"]
     assert "commands:" in study.log("good").read_text()
     assert "no-such-command" in study.log("bad").read_text()
+
+
+def test_the_table_begins_with_what_runs(tmp_path):
+    """A study has more nodes than a terminal has lines."""
+    study = Study(GRAPH, tmp_path)
+    Done(1.0, GRAPH[0].command).write(study.marker("a"))
+    study.running["c"] = (None, time.monotonic())
+    assert list(study.table(1).columns[0].cells) == ["c", "b", "d", "a"]
+    assert list(study.table(1, commands=True).columns[0].cells) == ["a", "b", "c", "d"]
 
 
 def test_the_table_ends_with_its_line(tmp_path, capsys):

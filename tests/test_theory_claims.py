@@ -53,8 +53,9 @@ def test_every_claim_comes_out_as_reported(command, tmp_path):
 
 
 @pytest.mark.parametrize(("room", "toys"), [("theory", THEORY), ("sim", SIM)])
-def test_the_figures_are_drawn_from_what_ships(room, toys):
-    found = list(toy_figures(room, SHIPPED / room))
+def test_the_figures_are_drawn_from_what_ships(room, toys, tmp_path):
+    """Also beside a folder of one's own without curves, as `sim --circles` makes it."""
+    found = list(toy_figures(room, [tmp_path, SHIPPED / room]))
     assert len(found) == len(TOY_FIGURES[room]) and set(TOY_FIGURES[room]) <= set(toys)
     for figure, words in found:
         assert words and all(axis.has_data() for axis in figure.axes)

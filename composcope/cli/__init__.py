@@ -46,23 +46,22 @@ Tab completion: eval "$(composcope --tyro-print-completion bash)", or zsh or tcs
 
 def main() -> None:
     name, *rest = sys.argv[1:] or ["--help"]
-    if name in ("-h", "--help"):
-        print(USAGE.format("\n".join(f"  {name:10} {what}" for name, what in COMMANDS.items())))
-        return
-    if name == "--version":
-        print(importlib.metadata.version("composcope"))
-        return
     with sentences():
-        if name == COMPLETION:
+        if name in ("-h", "--help"):
+            lines = (f"  {name:10} {what}" for name, what in COMMANDS.items())
+            print(USAGE.format("\n".join(lines)))
+        elif name == "--version":
+            print(importlib.metadata.version("composcope"))
+        elif name == COMPLETION:
             complete(rest)
-            return
-        if name not in COMMANDS:
+        elif name in COMMANDS:
+            command = module_of(name)
+            args = arguments(command, name, rest)
+            check_numbers(args)
+            command.main(args)
+        else:
             names = ", ".join(COMMANDS)
             raise InputError(f"there is no command {name!r}; the commands are {names}")
-        command = module_of(name)
-        args = arguments(command, name, rest)
-        check_numbers(args)
-        command.main(args)
 
 
 def module_of(name: str) -> ModuleType:

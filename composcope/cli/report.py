@@ -13,22 +13,27 @@ from composcope.errors import InputError
 from composcope.report.material import material
 from composcope.report.page import write_page
 from composcope.report.words import facts, headline
-from composcope.study.shipped import SHIPPED
+from composcope.study.shipped import HERE, SHIPPED, check_folders
 
 
 @dataclass(frozen=True)
 class Args:
     study: options.Dir = None  # Folder of `composcope reproduce`, with its preset (study/laptop).
-    results: Path = Path("results")  # Folder of rows and arrays made by single commands.
+    results: Path = HERE  # Folder of rows and arrays made by single commands.
     compare: options.TwoRuns = None
     """Two runs to put side by side, by the names their rows have, or by their folders."""
     out: Path = Path("report")  # Folder of the page.
 
 
 def main(args: Args) -> None:
-    if args.study and not args.study.is_dir():
-        raise InputError(f"--study: there is no folder {args.study}; composcope reproduce makes it")
-    found = material(SHIPPED, [args.results, *([args.study / "results"] if args.study else [])])
+    folders = [args.results, *([args.study / "results"] if args.study else [])]
+    if args.study and not folders[-1].is_dir():
+        raise InputError(
+            f"--study: there is no folder {folders[-1]}; composcope reproduce makes it, "
+            "in a folder of its preset, such as study/laptop"
+        )
+    check_folders("--results", [args.results])
+    found = material(SHIPPED, folders)
     runs = [Path(run).resolve().name if Path(run).is_dir() else run for run in args.compare or ()]
     path = write_page(args.out, found, runs)
     print(headline(found.rows))

@@ -11,12 +11,13 @@ from composcope import options
 from composcope.progress import tell
 from composcope.results import gather, jsonl, where
 from composcope.results.formats import csv_text, overview, rows_table, write_parquet
-from composcope.study.shipped import HERE, SHIPPED, coordinates_of
+from composcope.study.shipped import HERE, SHIPPED, check_folders, coordinates_of
 
 
 @dataclass(frozen=True)
 class Args:
-    where: tuple[str, ...] = ()  # Coordinates that the rows must have, such as run=exp1 K=6.
+    where: tuple[str, ...] = ()
+    """Coordinates that the rows must have, such as run=exp1 K=6; of several values of one, any."""
     folders: tuple[Path, ...] = (SHIPPED, HERE)  # Where rows are looked for.
     csv: bool = False  # Print CSV.
     json: bool = False  # Print JSON lines.
@@ -24,6 +25,7 @@ class Args:
 
 
 def main(args: Args) -> None:
+    check_folders("--folders", args.folders)
     found = where(gather(args.folders), **coordinates_of(args.where))
     if args.parquet:
         write_parquet(args.parquet, found)

@@ -10,7 +10,7 @@ import numpy as np
 from composcope import options
 from composcope.diffusion.sample import draw
 from composcope.errors import InputError
-from composcope.files import write_png
+from composcope.files import check_file, write_png
 from composcope.locality import intervene
 from composcope.report.sheets import sheet
 from composcope.runs import load, own_device
@@ -33,6 +33,7 @@ class Args(options.Weights):
 def main(args: Args) -> None:
     if args.n < 1 or args.batch < 1 or args.steps < 2:
         raise InputError("at least one image (-n), one a batch and two noise levels are needed")
+    check_file(args.out)
     model = load(args.run, args.snapshot, args.device, args.conditioner)
     conditions = model.parse(args.asked)
     drawer = intervene(model, args.intervention, args.radius) if args.intervention else model

@@ -76,7 +76,7 @@ class Guard:
             return False
         if (port or 80) != self.settings.port:
             return False
-        if name in (*LOOPBACK, self.settings.host):
+        if name in (*LOOPBACK, self.settings.host.lower()):  # browsers say names in small letters
             return True
         everywhere = self.settings.host in ("0.0.0.0", "::")
         return everywhere and (name == socket.gethostname().lower() or is_address(name))

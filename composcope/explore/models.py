@@ -132,7 +132,8 @@ def training(config: Config) -> str:
     """How a model came to be, in a sentence."""
     teacher = config.teacher
     if teacher:
-        return f"Distilled from {teacher.run} with {HELPS[teacher.intervention]}; it saw no images."
+        by = HELPS.get(teacher.intervention, f"the intervention {teacher.intervention}")
+        return f"Distilled from {teacher.run} with {by}; it saw no images."
     if config.data:
         return "Trained on images from a folder."
     most = config.objects[1]

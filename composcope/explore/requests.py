@@ -17,7 +17,7 @@ LARGEST = 2**16  # bytes of a request
 SEEDS = 2**31 - 1
 
 Share = Annotated[float, Meta(ge=0, le=1)]  # of the image's width or height
-Word = Annotated[str, Meta(max_length=40)]
+Word = Annotated[str, Meta(max_length=255)]  # as long as the name of a run's folder may be
 # Not tuple[Share, Share]: msgspec 0.22 reads past the end of memory for that in a union with Word.
 Place = Annotated[tuple[Share, ...], Meta(min_length=2, max_length=2)]
 Conditions = Annotated[tuple[Place | Word, ...], Meta(max_length=MOST_CONDITIONS)]

@@ -16,7 +16,7 @@ FIELDS = ("x", "y", "color", "shape", "size", "confidence")  # of what was found
 def verdict(conditioner: Any, conditions: Sequence, found: Sequence[Found]) -> dict:
     """What was found, and in words whether it is what was asked for."""
     things = [{name: rounded(getattr(one, name)) for name in FIELDS} for one in found]
-    if not isinstance(conditioner, SumOfParts):
+    if not getattr(conditioner, "countable", False):  # nothing, or words
         return {
             "found": things,
             "verdict": f"{len(found)} object{'' if len(found) == 1 else 's'} found",

@@ -7,6 +7,15 @@ from composcope.results import Row
 from composcope.study.shipped import SHIPPED
 from composcope.study.table import BY_NAME, TRAINED_ON
 
+# Of rows that no command makes: the experiment that does.
+EXPERIMENTS = {
+    "overlap": "overlap",
+    "penalty": "penalty",
+    "predict": "predict",
+    "text": "neighbourhoods",
+    "training": "predict",
+}
+
 
 def command(rows: Sequence[Row]) -> str:
     """Of rows that one command makes: they differ in K, noise level, pixel, layer, ... alone."""
@@ -30,10 +39,13 @@ def command(rows: Sequence[Row]) -> str:
     if row.room == "features" and row.snapshot is None:  # of a text-to-image pipeline
         return spelled(f"features --sdxl {run}", {"--seeds": number})
     if row.room == "features":
-        return spelled(f"features {run}", {**model(row), "--num": number, "--seed": seed})
+        words = {**model(row), "--num": number, "--seed": seed}
+        return spelled(f"features {weights_of(row)}", words)
     if row.room == "circles":
         words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
         return spelled("sim --circles", words)
+    if row.room in EXPERIMENTS:
+        return f"python -m composcope.experiments.{EXPERIMENTS[row.room]}"
     return f"composcope {row.room}"
 
 

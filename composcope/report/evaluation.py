@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL.Image import Image
 from rich.console import Group
+from rich.markup import escape
 
 from composcope.progress import terminal_table
 from composcope.report.drawing import legend
@@ -32,7 +33,7 @@ def table(rows: Sequence[Row]) -> Group:
     """A line for each K: shares of images and objects an image; below it K_max by each rule."""
     some = rows[0]
     shown = terminal_table("K")
-    shown.title = f"{some.run}: {some.asked} conditions, {some.n} images for each K"
+    shown.title = f"{escape(str(some.run))}: {some.asked} conditions, {some.n} images for each K"
     for name, words in COLUMNS.items():
         # 8 columns hold "86%-100%" in a terminal of 80.
         shown.add_column(words, min_width=8 if name in ("exact", "complete") else None)

@@ -27,10 +27,13 @@ class Material:
     samples: Sequence[Samples] = ()
     maps: Sequence[Kept] = ()  # of locality: what pixels look at
     matrices: Sequence[Kept] = ()  # of features: cosines of concepts
-    toys: Mapping[str, Path] = field(default_factory=dict)  # folders of curves of theory and sim
+    # Folders of curves of theory and sim, those that come before others first.
+    toys: Mapping[str, Sequence[Path]] = field(default_factory=dict)
 
     def samples_of(self, side: Side) -> Samples | None:
-        return next((some for some in self.samples if fits(some.about, side)), None)
+        """Asked in the usual way, where there are such; else at random places."""
+        found = [some for some in self.samples if fits(some.about, side)]
+        return max(found, key=lambda some: some.about.get("asked") != "random", default=None)
 
     def maps_of(self, side: Side) -> Mapping[str, np.ndarray] | None:
         return next((arrays for about, arrays in self.maps if fits(about, side)), None)
@@ -38,7 +41,7 @@ class Material:
 
 def fits(about: Mapping[str, Any], side: Side) -> bool:
     """Whether these are the coordinates of the final weights of this side."""
-    same = all(about.get(name) == side.about[name] for name in ("run", "intervention"))
+    same = all(about.get(name) == value for name, value in side.about.items())
     return same and about.get("snapshot") in FINAL and about.get("states") != "noised"
 
 
@@ -53,12 +56,23 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
         paths = [path for folder in (shipped, *folders) for path in sorted(folder.rglob(name))]
         return paths[::-1]
 
+    models = {(row.run, row.weights) for row in rows if row.weights is not None}
+    runs = {run for run, _ in models}
+
+    def stays(about: Mapping[str, Any]) -> bool:
+        """What is kept of weights whose rows made room for those of others goes with them."""
+        run, weights = about.get("run"), about.get("weights")
+        return run not in runs or weights is None or (run, weights) in models
+
+    def kept(name: str) -> list[Kept]:
+        return [one for one in map(read_origin, found(name)) if stays(one[0])]
+
     return Material(
         rows=rows,
-        samples=gather_samples([shipped, *folders]),
-        maps=list(map(read_origin, found("maps.npz"))),
-        matrices=list(map(read_origin, found("matrices.npz"))),
-        toys={room: paths[0] for room in ("theory", "sim") if (paths := found(room))},
+        samples=[some for some in gather_samples([shipped, *folders]) if stays(some.about)],
+        maps=kept("maps.npz"),
+        matrices=kept("matrices.npz"),
+        toys={room: found(room) for room in ("theory", "sim")},
     )
 
 

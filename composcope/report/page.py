@@ -8,6 +8,7 @@ A question a section: picture, answer in words, folded numbers. Two runs of one'
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from composcope.errors import InputError
@@ -22,7 +23,7 @@ from composcope.report.section_figures import NEAR
 from composcope.report.sections import SECTIONS, every, section
 from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
-from composcope.study.effects import COMPARED, Side, agreement
+from composcope.study.effects import COMPARED, Side, agreement, differences
 
 TITLE = "Does a diffusion model compose what it has learned?"
 FOOTER = (
@@ -70,16 +71,20 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
 
 
 def difference(found: Sequence[Row | None]) -> marks.Verdict:
-    """Which of two rows is larger, and whether their intervals are apart."""
+    """Which of two rows is larger, whether their intervals are apart, and what else differs in how
+    they were measured; two runs may differ in their training."""
     first, second = found
     if first is None or second is None:
         return marks.NOT_MEASURED
+    unlike = "; ".join(differences(first, replace(second, images=first.images)))
+    terms = f"; not at equal terms: {unlike}" if unlike else ""
     if first.value == second.value:
-        return marks.Verdict("=", "equal")
+        return marks.Verdict("=", f"equal{terms}")
     more = first.estimate.value > second.estimate.value
     larger, smaller = (first, second) if more else (second, first)
     words = {"apart": "intervals apart", "overlap": "intervals overlap"}
-    return marks.Verdict(">" if more else "<", f"{larger.run}, {words[agreement(larger, smaller)]}")
+    said = f"{larger.run}, {words[agreement(larger, smaller)]}{terms}"
+    return marks.Verdict(">" if more else "<", said)
 
 
 # ----------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def elsewhere_figures(material: Material) -> list[Shown]:
 
 
 def theory_figures(material: Material) -> list[Shown]:
-    toys = [toy for room, folder in material.toys.items() for toy in toy_figures(room, folder)]
+    toys = [toy for room, folders in material.toys.items() for toy in toy_figures(room, folders)]
     shown = [Shown(figure, f"{text}.") for figure, text in toys]
     circles = where(material.rows, what="circles/accuracy")
     if circles:

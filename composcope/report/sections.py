@@ -16,7 +16,7 @@ from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES
 from composcope.report.tables import Table, folded
 from composcope.results import Row, where
 from composcope.study.effects import Side, at_equal_images
-from composcope.study.table import BY_NAME
+from composcope.study.table import BY_NAME, Intervention
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,15 @@ def every(rows: Sequence[Row]) -> str:
 
 
 def known_sides(material: Material, what: str = "length/k_max") -> list[Side]:
-    """The study's runs, then all others that this was measured of: score machines, runs of one's
-    own."""
-    others = dict.fromkeys(row.run for row in where(material.rows, what=what) if row.run)
-    return [*SIDES, *(Side(run) for run in others if run not in BY_NAME)]
+    """The study's runs, then all others that this was measured of, with what was done to them:
+    score machines, runs of one's own."""
+    others = dict.fromkeys(side_of(row) for row in where(material.rows, what=what) if row.run)
+    return [*SIDES, *(side for side in others if side.run not in BY_NAME)]
+
+
+def side_of(row: Row) -> Side:
+    done = Intervention(row.intervention, row.radius) if row.intervention else None
+    return Side(str(row.run), done)
 
 
 def sure_tables(material: Material) -> dict[str, Table]:
@@ -154,7 +159,7 @@ SECTIONS = (
         "Which labels?",
         "The fewer objects of a training image are labelled, the less a model composes (Table 2).",
         section_figures.label_figures,
-        "Not measured; composcope reproduce --only exp1 random drop-one exp2 does it.",
+        "Not measured; composcope reproduce --only exp1,random,drop-one,exp2 does it.",
         lambda m: [words.policies(m.rows)],
         lambda m: {"": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows))},
         lambda m: of_runs(m.rows, POLICIES[1:3]),

@@ -221,10 +221,12 @@ def toy_pictures(room: str, toy: str, folder: Path) -> dict[str, Figure]:
     return {toy: figure(read_arrays(path))} if figure and path.exists() else {}
 
 
-def toy_figures(room: str, folder: Path) -> Iterator[tuple[Figure, str]]:
-    """All figures of a room whose curves are in `folder`, with the words under each."""
+def toy_figures(room: str, folders: Sequence[Path]) -> Iterator[tuple[Figure, str]]:
+    """The figures of a room, each from the first of the folders that has its curves, with the words
+    under each."""
     for toy, (_, words) in TOY_FIGURES[room].items():
-        for figure in toy_pictures(room, toy, folder).values():
+        drawn = filter(None, (toy_pictures(room, toy, folder) for folder in folders))
+        for figure in next(drawn, {}).values():
             yield figure, words
 
 

@@ -5,6 +5,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.markup import escape
 from rich.table import Table
 
 from composcope.errors import InputError
@@ -48,7 +49,7 @@ def rows_table(found: Sequence[Row], most: int = 40) -> tuple[Table | str, ...]:
     differ = [name for name in names if name not in alike or name in MEASURED]
     shown = terminal_table(*differ)
     for row in found[:most]:
-        shown.add_row(*(short(getattr(row, name)) for name in differ))
+        shown.add_row(*(escape(short(getattr(row, name))) for name in differ))
     same = [f"{name}={short(getattr(found[0], name))}" for name in alike if name not in MEASURED]
     heads = [f"all of them: {' '.join(same)}"] if same else []
     return *heads, shown, f"{len(found)} rows, {min(most, len(found))} of them shown"

@@ -156,10 +156,12 @@ def read_rows(path: str | Path) -> list[Row]:
 
 
 def check_out(path: Path) -> None:
-    """An InputError, before the work is done, if rows cannot go there; pictures go into a folder of
-    that name."""
-    if not path.suffix or path.is_dir():
-        raise InputError(f"--out {path}: rows go into a file, such as {path}/rows.jsonl")
+    """An InputError, before the work is done, if rows cannot go there, or would not be found there;
+    pictures go into a folder of that name."""
+    if path.suffix != ".jsonl" or path.is_dir():
+        folder = not path.suffix or path.is_dir()
+        like = path / "rows.jsonl" if folder else path.with_suffix(".jsonl")
+        raise InputError(f"--out {path}: rows go into a file, such as {like}")
     read_rows(path)
 
 

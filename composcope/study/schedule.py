@@ -209,13 +209,18 @@ class Study:
             time.sleep(pause)
 
     def table(self, jobs: int, commands: bool = False) -> Table:
-        """What is done and what is left, with the minutes each took or is expected to take; with
-        the command of each, if wanted."""
+        """What is done and what is left, with the minutes each took or is expected to take: what
+        runs first, since a terminal shows as much as it has room for. With the command of each, if
+        wanted, in the order of the plan."""
         columns = ("node", "state", "minutes", "command")[: 4 if commands else 3]
         table = Table(*columns, title=f"about {self.minutes_left(jobs):.0f} minutes left")
-        colors = {"done": "green", "running": "cyan", "failed": "red", "waiting": "dim"}
-        for name, node in self.nodes.items():
-            state = self.state(name)
+        colors = {"running": "cyan", "failed": "red", "waiting": "dim", "done": "green"}
+        states = {name: self.state(name) for name in self.nodes}
+        shown = (
+            states if commands else sorted(states, key=lambda name: [*colors].index(states[name]))
+        )
+        for name in shown:
+            node, state = self.nodes[name], states[name]
             done = self.done(name)
             minutes = f"{done.minutes:.1f}" if done else f"~{node.minutes:,.1f}"
             command = "composcope " + " ".join(node.command)

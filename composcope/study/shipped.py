@@ -79,16 +79,23 @@ def models_table(found: Sequence[Mapping[str, Any]]) -> Table:
     return shown
 
 
-def coordinates_of(words: Sequence[str]) -> dict[str, Any]:
-    """Coordinates from a command line: ["run=exp1", "K=6"] -> {"run": "exp1", "K": 6}."""
+def check_folders(option: str, folders: Sequence[Path]) -> None:
+    """An InputError for a folder that is none, but for ./results, which commands make."""
+    for folder in folders:
+        if folder != HERE and not folder.is_dir():
+            raise InputError(f"{option}: there is no folder {folder}")
+
+
+def coordinates_of(words: Sequence[str]) -> dict[str, list]:
+    """Coordinates from a command line: ["run=a", "K=6", "K=9"] -> {"run": ["a"], "K": [6, 9]}."""
     kinds = get_type_hints(Row)
-    found: dict[str, Any] = {}
+    found: dict[str, list] = {}
     for word in words:
         name, _, text = word.partition("=")
         if name not in kinds or not text:
             raise InputError(f"{word!r} is no coordinate of rows, such as run=exp1 or K=6")
         try:
-            found[name] = msgspec.convert(text, kinds[name], strict=False)
+            found.setdefault(name, []).append(msgspec.convert(text, kinds[name], strict=False))
         except msgspec.ValidationError as error:
             raise InputError(f"{word!r}: {error}") from None
     return found

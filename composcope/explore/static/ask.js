@@ -90,6 +90,7 @@ export class Ask {
 
   up(event) {
     if (!this.start) return;
+    this.move(event); // the page may have been drawn anew since the last one
     const { held, moved } = this;
     this.release();
     if (held >= 0 && moved) this.changed(this.places);

@@ -279,6 +279,10 @@ function bind() {
       look();
     }
   });
+  $("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address holds the state, and no place on the page
+    columns[0].picture.focus();
+  });
   window.addEventListener("hashchange", () => open());
   bindAway();
 }

@@ -34,9 +34,18 @@ const pair = (text) => {
   return parts.length === 2 && parts.every((part) => part !== null && part >= 0 && part <= 1) ? parts : null;
 };
 const list = (text, separator) => (text ? text.split(separator) : []);
+const coded = encodeURIComponent; // a name may hold what parts a list
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // typed by hand
+  }
+};
 
 function column(text, models) {
-  const [model, intervention = "none", radius = ""] = text.split(",");
+  const [name, intervention = "none", radius = ""] = text.split(",");
+  const model = decoded(name);
   const known = models.get(model);
   if (!known || !known.interventions.includes(intervention)) return null;
   return { model, intervention, radius: clamp(number(radius) ?? RADIUS, 0.01, 1) };
@@ -53,7 +62,7 @@ export function read(hash, models, paper) {
   const columns = list(said.get("columns"), ";").map((text) => column(text, models)).filter(Boolean);
   if (columns.length) state.columns = columns.slice(0, MOST_COLUMNS);
   take("places", (text) => list(text, ";").map(pair).filter(Boolean).slice(0, MOST_PLACES));
-  take("names", (text) => list(text, ",").slice(0, MOST_PLACES));
+  take("names", (text) => list(text, ",").map(decoded).slice(0, MOST_PLACES));
   take("sentence", (text) => text.slice(0, 200));
   take("off", (text) => list(text, ",").map((part) => whole(part, 0, 99)).filter((part) => part !== null));
   take("seed", (text) => whole(text, 0, LARGEST_SEED));
@@ -66,10 +75,10 @@ export function read(hash, models, paper) {
 
 export function written(state) {
   const said = new URLSearchParams();
-  const shape = (one) => [one.model, one.intervention, ...(one.intervention === "local" ? [one.radius] : [])].join(",");
+  const shape = (one) => [coded(one.model), one.intervention, ...(one.intervention === "local" ? [one.radius] : [])].join(",");
   said.set("columns", state.columns.map(shape).join(";"));
   said.set("places", state.places.map((place) => place.join(",")).join(";"));
-  said.set("names", state.names.join(","));
+  said.set("names", state.names.map(coded).join(","));
   said.set("sentence", state.sentence);
   if (state.off.length) said.set("off", state.off.join(","));
   said.set("seed", state.seed);
