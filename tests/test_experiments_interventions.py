@@ -14,8 +14,8 @@ from composcope.features import sdxl
 from composcope.locality import LocalConditions, intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
 from composcope.report import sections
-from composcope.report.interventions import beyond
-from composcope.report.material import Material
+from composcope.report.interventions import beyond, close_figure
+from composcope.report.material import Material, material
 from composcope.report.section_figures import intervention_figures
 from composcope.results import Row, read_rows, row, where
 from composcope.runs import Config, load
@@ -90,7 +90,13 @@ def test_overlap(runs, tmp_path):
     assert (patch.run, patch.value) == ("exp2l", 3 / 4)  # patches of 3 of 4 cells
     assert len(where(rows, what="overlap/fails")) == 4
     assert (tmp_path / "overlap" / "overlap.png").exists()
-    drawn = {path: path.stat().st_mtime_ns for path in (tmp_path / "overlap").glob("*.npz")}
+    kept = material(tmp_path, []).close
+    assert {(about["run"], about.get("intervention")) for about, _ in kept} == models
+    assert all(arrays["images"].shape[:1] == (2,) for _, arrays in kept)
+    panels = close_figure(kept).axes
+    assert [panel.get_title() for panel in panels[:2]] == ["0.1", "0.3"] and len(panels) == 8
+    answers = [*(tmp_path / "overlap").glob("exp*.npz")]
+    drawn = {path: path.stat().st_mtime_ns for path in answers}
     again = overlap.main(names, **args)
     assert len(drawn) == 8 and all(path.stat().st_mtime_ns == at for path, at in drawn.items())
     assert {r.key for r in again} == {r.key for r in rows} == {r.key for r in read_rows(out)}
@@ -293,7 +299,7 @@ def test_neighbourhoods(runs, tmp_path, monkeypatch):
 
 
 def test_the_report_shows_what_is_measured():
-    assert beyond([]) == [] and intervention_figures([]) == []
+    assert beyond([]) == [] and intervention_figures(Material()) == []
     curve = [
         row("overlap/both", share, run="exp1", distance=d) for d, share in ((0.1, 0.2), (0.3, 1.0))
     ]
@@ -306,7 +312,7 @@ def test_the_report_shows_what_is_measured():
     said = " ".join(beyond(rows))
     assert "of 0.17 (exp1)" in said and "of 4 colours color draws" in said
     assert "1 [1, 1] for the early conditional locality" in said
-    assert len(intervention_figures(rows)) == 3
+    assert len(intervention_figures(Material(rows))) == 3
     forced = next(section for section in sections.SECTIONS if section.name == "forced")
     assert len(forced.figures(Material(rows=rows))) >= 3
     assert sections.section(forced, Material(rows=rows)).count("<figure") >= 3

@@ -24,9 +24,10 @@ from composcope.experiments import command
 from composcope.files import write_png
 from composcope.locality import intervene
 from composcope.progress import track
-from composcope.report.interventions import overlap_figure
-from composcope.report.sheets import sheet
+from composcope.report.interventions import close_figure, overlap_figure
+from composcope.report.material import Kept
 from composcope.results import Estimate, Row, add_rows, mean, row
+from composcope.results.arrays import write_arrays
 from composcope.results.estimate import estimate, resampled
 from composcope.runs import Model, load
 from composcope.scenes.condition import LocationGrid
@@ -70,8 +71,7 @@ def main(
     models += [load(run) for run in runs]
     folder = out.with_suffix("")
     rows: list[Row] = []
-    shown: list[np.ndarray] = []
-    asked: list[Pair] = []
+    firsts: list[Kept] = []
     for model in models:
         every = track(distances, f"{model.about['run']}: distances")
         answers = [at_distance(model, distance, num, steps, folder) for distance in every]
@@ -83,15 +83,15 @@ def main(
             found.append(patch_row(model))
         add_rows(out, found)
         rows += found
-        shown += [some.images[0] for some in answers]
-        asked += [some.asked[0] for some in answers]  # type: ignore[misc]
+        firsts.append((model.about, first_pictures(answers, distances)))
+        name = "-".join(filter(None, (model.about["run"], model.about.get("intervention"))))
+        write_arrays(folder / f"close-{name}.npz", *firsts[-1])
     view = getattr(models[0], "view", "full")
     known = scene_rows(distances, num, view, models[0].shape[1]) + theory_rows(distances, view)
     add_rows(out, known)
     rows += known
-    if len({image.shape for image in shown}) == 1:
-        write_png(folder / "sheet.png", sheet(np.stack(shown), asked, columns=len(distances)))
     write_png(folder / "overlap.png", overlap_figure(rows))
+    write_png(folder / "pictures.png", close_figure(firsts))
     for one in rows:
         if one.what == "overlap/fails":
             print(f"{one.run} {one.intervention or ''}: both are drawn down to {one.estimate}")
@@ -103,6 +103,15 @@ def at_distance(model: Drawer, distance: float, num: int, steps: int, folder: Pa
     about = {**model.about, "distance": distance, "steps": steps}
     name = f"{about['run']}-{about.get('intervention')}-{about.get('weights')}-{distance:g}-{steps}"
     return answered(model, pairs(distance, num), 0, steps, folder / f"{name}.npz", about)
+
+
+def first_pictures(answers: Sequence[Answers], distances: Sequence[float]) -> dict[str, np.ndarray]:
+    """At every distance the first image and what was asked of it, as the report shows them."""
+    return {
+        "images": np.stack([some.images[0] for some in answers]),
+        "asked": np.array([some.asked[0] for some in answers]),
+        "distances": np.array(distances),
+    }
 
 
 def curve_rows(counts: np.ndarray, distances: Sequence[float], about: dict[str, Any]) -> list[Row]:

@@ -11,7 +11,7 @@ from composcope.report.figures import WIDTH, met_panel
 from composcope.report.locality import over
 from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, label, look
 from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, listed, name, told, two
-from composcope.report.material import conditional, k_max, of_nine, one
+from composcope.report.material import Kept, conditional, k_max, of_nine, one
 from composcope.results import Row, grouped, where
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
@@ -55,6 +55,27 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
     panel.axhline(0.5, color="gray", lw=0.6)
     panel.set_ylim(-0.03, 1.03)
     legend(panel)
+    return figure
+
+
+def close_figure(pictures: Sequence[Kept]) -> Figure:
+    """What models draw at two places (dots) that come closer: a row a model, from near to far."""
+    columns = max(len(arrays["distances"]) for _, arrays in pictures)
+    high, wide = 1.05 * len(pictures) + 0.3, 1.0 * columns + 1.3
+    figure = Figure(figsize=(wide, high), layout="constrained")
+    grid = figure.subplots(len(pictures), columns, squeeze=False)
+    for panels, (about, arrays) in zip(grid, pictures, strict=True):
+        for panel in panels:
+            panel.axis("off")
+        side = arrays["images"].shape[1]
+        shown = zip(panels, arrays["images"], arrays["asked"], arrays["distances"], strict=False)
+        for panel, image, asked, distance in shown:
+            panel.imshow(image, interpolation="nearest")
+            panel.plot(*(asked * side - 0.5).T, ".", color="red", ms=3)
+            panel.set_title(f"{distance:g}" if panel.get_subplotspec().is_first_row() else "")
+        words = label(about["run"], about.get("intervention"))
+        where_to = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+        panels[0].annotate(words, (0, 0.5), xycoords="axes fraction", fontsize=8, **where_to)
     return figure
 
 

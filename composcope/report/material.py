@@ -27,6 +27,7 @@ class Material:
     samples: Sequence[Samples] = ()
     maps: Sequence[Kept] = ()  # of locality: what pixels look at
     matrices: Sequence[Kept] = ()  # of features: cosines of concepts
+    close: Sequence[Kept] = ()  # of experiments/overlap: what is drawn at places that come closer
     # Folders of curves of theory and sim, those that come before others first.
     toys: Mapping[str, Sequence[Path]] = field(default_factory=dict)
 
@@ -72,6 +73,7 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
         samples=[some for some in gather_samples([shipped, *folders]) if stays(some.about)],
         maps=kept("maps.npz"),
         matrices=kept("matrices.npz"),
+        close=kept("close-*.npz")[::-1],
         toys={room: found(room) for room in ("theory", "sim")},
     )
 

@@ -1,7 +1,6 @@
 """The figures of each section of the page, with the words under them: functions of the material; of
 what is not measured there is none."""
 
-from collections.abc import Sequence
 
 from composcope.report import features, interventions, locality
 from composcope.report.figures import forest, lines_over, looks_at, met, over_noise, rule
@@ -9,7 +8,7 @@ from composcope.report.marks import DISTILLED, EXP1, EXP2, EXP2_LOCAL, EXP2L, PO
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, those
 from composcope.report.theory import circles_figure, contrasts_figure, toy_figures
-from composcope.results import Row, grouped, where
+from composcope.results import grouped, where
 from composcope.study.effects import CONDITIONAL, FILLED_9, K_MAX, Side, at_equal_images
 from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT
 
@@ -90,11 +89,12 @@ def forced_figures(material: Material) -> list[Shown]:
             "place a condition acts, in image sides.",
         ),
     )
-    return shown + intervention_figures(rows)
+    return shown + intervention_figures(material)
 
 
-def intervention_figures(rows: Sequence[Row]) -> list[Shown]:
+def intervention_figures(material: Material) -> list[Shown]:
     """Where interventions end, what predicts composition, and neighbourhoods that models find."""
+    rows = material.rows
     swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
     placeless = [row for row in rows if row.run in ("color", "text_control")]
     found = where(placeless, intervention=["own", "peaks"])
@@ -104,6 +104,11 @@ def intervention_figures(rows: Sequence[Row]) -> list[Shown]:
             "Two places that come closer: the share of images in which both are filled. Dashed: what "
             "the detector finds in rendered scenes. Dotted: the share of an object that lies nearer "
             "to its own place than to the other.",
+        ),
+        (
+            interventions.close_figure(material.close) if material.close else None,
+            "What they draw: the first image at each distance (above, in image sides), none is "
+            "chosen. Red dots are the places asked for.",
         ),
         (
             interventions.penalty_figure(swept) if swept else None,
