@@ -112,6 +112,8 @@ def test_real_times_go_up_with_sigma_and_stay_at_the_ends():
     torch.testing.assert_close(steps(TABLE), torch.arange(1000.0, dtype=torch.float64))
     assert steps(torch.tensor([0.0, 1e-6, 1e6])).tolist() == [0, 0, 999]
     assert bool((steps(torch.logspace(-1.9, 2, 500)).diff() > 0).all())
+    levels = torch.tensor([80.0, 12.0, 1.0, 0.125])
+    torch.testing.assert_close(steps(levels.bfloat16()), steps(levels))
 
 
 class Net(nn.Module):
