@@ -129,7 +129,8 @@ def test_what_is_asked_of_each_image_goes_by_the_order_of_their_names(folder):
 
 def test_a_file_that_has_denoiser_and_conditioner_is_run_once(folder):
     mine = folder / "my_model.py"
-    mine.write_text(f"{MY_MODEL}\nopen({str(folder / 'runs')!r}, 'a').write('once')\n")
+    with open(mine, "a") as file:
+        file.write(f"\nwith open({str(folder / 'runs')!r}, 'a') as file:\n    file.write('once')\n")
     asked = ("--conditioner", f"{mine}:conditioner", "--asked", str(folder / "asked.json"))
     run(folder, "denoiser", *asked, "--sigmas", "1")
     assert (folder / "runs").read_text() == "once"
