@@ -24,6 +24,9 @@ MOST = 2**26  # pixels: 8192 x 8192; a file of a kilobyte can claim many more
 def read_picture(source: str | Path | bytes) -> UInt8[np.ndarray, "height width 3"]:
     """The colours of a picture, a file or its bytes."""
     with opened(source) as picture:
+        if picture.mode.startswith("I"):  # 16 bits of gray, which Pillow would cut off at 255
+            gray = (np.asarray(picture) >> 8).astype(np.uint8)
+            return np.stack([gray] * 3, axis=-1)
         return np.array(picture.convert("RGB"))
 
 

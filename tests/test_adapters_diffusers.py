@@ -292,6 +292,12 @@ def test_a_text_pipeline_can_be_asked_word_by_word(stable):
         denoiser.conditioner([("zebra " * 40,)])
 
 
+def test_a_pipeline_in_half_precision_stays_as_it_is():
+    pipe = random_pipeline().to(torch.float16)
+    pictures = from_diffusers(pipe).decode(torch.randn(1, 4, 8, 8))
+    assert pictures.dtype == "uint8" and pipe.vae.dtype == torch.float16
+
+
 def test_what_is_not_known_is_one_sentence():
     noise = diffusers.DDPMScheduler()
     x, level = torch.randn(1, 3, 8, 8), torch.tensor([1.0])

@@ -112,6 +112,8 @@ def test_real_times_go_up_with_sigma_and_stay_at_the_ends():
     torch.testing.assert_close(steps(TABLE), torch.arange(1000.0, dtype=torch.float64))
     assert steps(torch.tensor([0.0, 1e-6, 1e6])).tolist() == [0, 0, 999]
     assert bool((steps(torch.logspace(-1.9, 2, 500)).diff() > 0).all())
+    levels = torch.tensor([80.0, 12.0, 1.0, 0.125])
+    torch.testing.assert_close(steps(levels.bfloat16()), steps(levels))
 
 
 class Net(nn.Module):
@@ -191,7 +193,7 @@ def test_labels_of_an_array_or_a_tensor_are_classes():
 
 
 def test_latents_without_a_decoder_are_audited_and_shown_by_their_first_channels():
-    """From the darkest value, black, to the brightest."""
+    """From the darkest value, black, to the brightest, whatever else is in the batch."""
     x = torch.zeros(1, 4, 2, 2)
     x[0, 1, 0, 1] = 6
     x[0, 3] = 9
@@ -199,6 +201,7 @@ def test_latents_without_a_decoder_are_audited_and_shown_by_their_first_channels
     want = np.zeros((1, 2, 2, 3), np.uint8)
     want[0, 0, 1, 1] = 255
     assert np.array_equal(denoiser.decode(x), want)
+    assert np.array_equal(denoiser.decode(torch.cat([x, 3 * x]))[:1], want)
     assert audit(denoiser, x, sigmas=[0.001]).levels[0].picture.shape == (2, 2, 3)
 
 

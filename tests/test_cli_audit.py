@@ -39,6 +39,7 @@ class Bright:
         return 0.5 * x
 
 gray, wide, latent = Bright(1, 16, 16), Bright(3, 16, 24), Bright(4, 8, 8)
+side = Bright(16, 16)
 
 from composcope.adapters import from_eps
 adapted = from_eps(lambda x_t, t: 0.5 * x_t, torch.linspace(0.99, 0.01, 10))
@@ -126,6 +127,15 @@ def test_what_is_asked_of_each_image_goes_by_the_order_of_their_names(folder):
         assert acts.value == pytest.approx((count - 2) * 3**0.5 / 3)
 
 
+def test_a_file_that_has_denoiser_and_conditioner_is_run_once(folder):
+    mine = folder / "my_model.py"
+    with open(mine, "a") as file:
+        file.write(f"\nwith open({str(folder / 'runs')!r}, 'a') as file:\n    file.write('once')\n")
+    asked = ("--conditioner", f"{mine}:conditioner", "--asked", str(folder / "asked.json"))
+    run(folder, "denoiser", *asked, "--sigmas", "1")
+    assert (folder / "runs").read_text() == "once"
+
+
 def test_without_conditions_and_as_json(folder, capsys):
     out = run(folder, "denoiser", "--sigmas", "1", "--num", "2", "--json")
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -155,6 +165,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_left_behind(folder, capsys
         ("broken", (), "my_model.py, line 16: RuntimeError: shape '[7, 7]' is invalid"),
         ("Bright", (), "is a class"),
         ("latent", (), "x has 4 channels"),
+        ("side", (), "shape is (channels, height, width), not (16, 16)"),
         (
             "denoiser",
             ("--conditioner", f"{folder / 'raises.py'}:it"),

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import composcope
+from composcope.adapters import Classes, from_x0
 from composcope.diffusion.checkpoint import save_tensors
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
@@ -47,6 +48,21 @@ def test_draw_is_the_sampler_decoded_image_by_image():
     np.testing.assert_array_equal(images, expected)
     assert images.dtype == np.uint8 and images.shape == (2, 16, 16, 3)
     assert torch.get_num_threads() == 1  # what it was before
+
+
+def test_cond_of_any_precision_is_drawn_with():
+    class Precise(Classes):
+        def __call__(self, condition_sets, seed=0):
+            return super().__call__(condition_sets, seed).double()
+
+    def shown(x, sigma, cond):
+        return 0 * x + (cond @ torch.linspace(-1, 1, 4))[:, None, None, None]
+
+    def images(conditioner):
+        model = from_x0(shown, conditioner=conditioner, shape=(3, 2, 2))
+        return composcope.draw(model, [(1,), (2,)], steps=2)
+
+    np.testing.assert_array_equal(images(Precise(3, null=3)), images(Classes(3, null=3)))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +106,10 @@ MISTAKES = {
     "composcope.draw(mine, [()])": "draw: mine is no model that can be drawn with",
     "composcope.draw(LocalConditions(mine, Classes(3, 3)), [(1,)])": "LocalConditions is no model",
     "composcope.draw(classes, [3])": "such as [(condition, ...)] * 4; [3] is not one",
+    "composcope.draw(classes, 4)": "such as [(condition, ...)] * 4; 4 is not one",
+    "composcope.draw(from_x0(mine, shape=(3, 8, 8)), 4)": "a list of condition sets",
     "composcope.draw(classes, [(3,)], seeds=3)": "seeds are a list",
+    "composcope.draw(classes, [(3,)], seeds=[0.5])": "seeds are a list of whole numbers",
     "composcope.evaluate(mine)": "evaluate: mine is no model",
     "composcope.evaluate(model, K=3)": "such as [3], not 3",
     "LocalConditions(model, Strongest())": "name it: neighbourhoods=Strongest()",
@@ -116,6 +135,7 @@ def test_mistakes_are_one_sentence_as_users_see_them():
         "mine = lambda x, sigma, cond: x\nmine.__name__ = 'mine'\n"
         "def two(x, sigma): return x\n"
         "classes = from_x0(mine, conditioner=Classes(9, null=9), shape=(3, 16, 16))\n"
+        "composcope.draw(classes, [(3,)], seeds=torch.arange(1), steps=2)\n"  # is no mistake
     )
     code = setup + "".join(
         f"try:\n    {mistake}\nexcept InputError as error:\n    print(error)\n"

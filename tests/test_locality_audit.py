@@ -30,6 +30,10 @@ def even(x, sigma, cond):
     return x + cond.sum(1)[:, None, None, None]
 
 
+def even_pixels(x, sigma, cond):
+    return 0.5 * x + x.mean((2, 3), keepdim=True)
+
+
 def bands(x, sigma, cond):
     """Colour k of eight paints the k-th eighth of the rows."""
     return 0.5 * x + cond[:, None, :, None].repeat_interleave(x.shape[2] // 8, 2)
@@ -161,6 +165,20 @@ def test_a_wrapped_denoiser_is_measured_with_its_own_conditioner_and_its_rows_sa
 
 def test_conditions_are_called_what_people_call_them():
     assert condition_names([(0.65, 0.25), "red", "red", 7]) == ("0.65,0.25", "red", "red #2", "7")
+
+
+def test_images_may_be_part_of_a_graph():
+    images = torch.randn(2, 3, 16, 16)
+    report = audit(even_pixels, images.clone().requires_grad_(), sigmas=SIGMAS)
+    assert report.table() == audit(even_pixels, images, sigmas=SIGMAS).table()
+
+
+def test_places_may_be_the_rows_of_an_array():
+    images = torch.randn(2, 3, 16, 16)
+    sets = [tuple(np.array(SETS[0])) for _ in images]
+    report = audit(local, images, sets, GRID, SIGMAS)
+    assert report.conditions == ("0.19,0.31", "0.56,0.81")
+    assert report.table() == audit(local, images, [SETS[0]] * 2, GRID, SIGMAS).table()
 
 
 def test_a_name_with_dollars_is_drawn_as_it_is():

@@ -123,10 +123,16 @@ def process(*words, cwd: Path, code=0):
         ("composcope.errors:Sizes", "there is no conditioner 'composcope.errors:Sizes'"),
         ("composcope.errors:InputError", "is no conditioner"),
         (":Sizes", "there is no conditioner ':Sizes'"),
+        ("composcope.scenes.condition:Names", "it has no dress, read"),
+        ("my_typo:Sizes", "(SyntaxError: '(' was never closed (my_typo.py, line 1))"),
+        ("my_slip:Sizes", "(NameError: name 'Names' is not defined)"),
     ],
 )
 def test_what_is_no_conditioner_is_one_sentence(monkeypatch, capsys, tmp_path, name, sentence):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_typo.py").write_text("class Sizes(")
+    (tmp_path / "my_slip.py").write_text("class Sizes(Names): pass")
     with pytest.raises(SystemExit) as stop:
         composcope("train", "exp1", "--conditioner", name, "--preset", "smoke", "--out", "run")
     error = capsys.readouterr().err

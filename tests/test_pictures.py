@@ -44,6 +44,12 @@ def test_a_png_is_read_as_it_was_written_from_a_file_or_bytes(tmp_path):
     assert picture_size(packed("PNG")) == (7, 5)
 
 
+def test_gray_of_16_bits_is_read_as_its_high_bytes(tmp_path):
+    gray = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1000
+    Image.fromarray(gray).save(tmp_path / "gray.png")
+    assert np.array_equal(read_picture(tmp_path / "gray.png"), np.stack([gray // 256] * 3, -1))
+
+
 def test_a_jpeg_is_read_nearly():
     grey = np.full((16, 16, 3), 100, np.uint8)
     assert np.abs(read_picture(packed("JPEG", grey, quality=95)).astype(int) - grey).max() <= 2

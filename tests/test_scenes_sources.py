@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import tarfile
 
 import numpy as np
@@ -40,6 +41,16 @@ def test_shards_are_the_folder_they_were_made_with(exports, format, conditioner,
     assert torch.equal(one.images, two.images)
     assert one.condition_sets == two.condition_sets
     assert torch.equal(one.cond, two.cond)
+
+
+def test_places_of_a_picture_that_was_made_smaller_are_refused(exports, tmp_path):
+    shutil.copytree(exports / "clevr", tmp_path / "small")
+    for file in (tmp_path / "small" / "images").iterdir():
+        with Image.open(file) as picture:
+            smaller = picture.resize((20, 15))
+        smaller.save(file)
+    with pytest.raises(InputError, match=r"outside the picture, which has 20 x 15 pixels"):
+        items(tmp_path / "small")
 
 
 RED = np.full((6, 8, 3), (250, 0, 0), np.uint8)

@@ -303,7 +303,11 @@ class Decoder:
 
     @torch.no_grad()
     def __call__(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
+        given = self.vae.dtype
         vae = self.vae.float()  # SDXL's overflows in half precision
         shift = vae.config.get("shift_factor") or 0.0
         latents = x.to(vae.device, torch.float32) / vae.config.scaling_factor + shift
-        return np.concatenate([pictures(vae.decode(one).sample) for one in latents.split(1)])
+        try:
+            return np.concatenate([pictures(vae.decode(one).sample) for one in latents.split(1)])
+        finally:
+            vae.to(given)  # it is the pipeline's, which goes on drawing with it

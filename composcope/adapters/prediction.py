@@ -232,6 +232,8 @@ class Steps:
         return coefficients
 
     def __call__(self, sigma: Sigmas) -> Tensor:
+        # In bfloat16 neighbouring steps would be one and the same.
+        sigma = sigma.to(torch.promote_types(sigma.dtype, torch.float32))
         table = self.sigmas.to(sigma)
         log = table.log()
         if not self.real_times:

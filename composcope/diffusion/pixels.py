@@ -45,11 +45,11 @@ class Pixels(nn.Module):
 
 
 def stretched(x: Float[Tensor, "n channel height width"]) -> UInt8[np.ndarray, "n height width 3"]:
-    """Pictures of an x that nobody says how to decode: its first channels, from the darkest to the
-    brightest value; gray if there are fewer than three."""
+    """Pictures of an x that nobody says how to decode: its first channels, each picture from its
+    darkest to its brightest value; gray if there are fewer than three."""
     shown = x.detach().float().cpu().numpy()
     shown = shown[:, :3] if x.shape[1] >= 3 else shown[:, :1].repeat(3, 1)
-    low = shown.min()
-    span = shown.max() - low
-    scaled = (shown - low) / (span if span > 0 else 1.0)
+    low = shown.min((1, 2, 3), keepdims=True)
+    span = shown.max((1, 2, 3), keepdims=True) - low
+    scaled = (shown - low) / np.where(span > 0, span, 1)
     return (scaled * 255).round().astype(np.uint8).transpose(0, 2, 3, 1)

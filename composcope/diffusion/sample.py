@@ -3,6 +3,7 @@ whatever the batch.
 
 dx / dsigma = (x - D(x, sigma)) / sigma            (EDM, eq. 1 with the schedule sigma(t) = t)"""
 
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -191,8 +192,12 @@ def draw(
     check_drawer(model, "draw")
     check_asked(model, condition_sets)
     seeds = range(len(condition_sets)) if seeds is None else seeds
-    if isinstance(seeds, int) or not isinstance(steps, int):
-        raise InputError("draw: seeds are a list, one for each image, and steps a whole number")
+    try:  # whole numbers of numpy and torch are numbers too
+        seeds, steps = [operator.index(seed) for seed in seeds], operator.index(steps)
+    except TypeError:
+        raise InputError(
+            "draw: seeds are a list of whole numbers, one for each image, and steps is one"
+        ) from None
     if len(seeds) != len(condition_sets):
         given = f"{len(condition_sets)} condition sets and {len(seeds)} seeds"
         raise InputError(f"draw: {given}; each set needs one")
@@ -203,7 +208,8 @@ def draw(
     cond = None
     if model.conditioner is not None:
         pairs = zip(condition_sets, seeds, strict=True)
-        cond = torch.cat([model.conditioner([conditions], seed) for conditions, seed in pairs])
+        rows = [model.conditioner([conditions], seed) for conditions, seed in pairs]
+        cond = torch.cat(rows).float()  # like x, whatever a conditioner counts in
     how = solver, None, batch, what, device
     return model.decode(sample(model, seeds, model.shape, cond, noise_levels(steps), *how))
 
@@ -225,18 +231,17 @@ def check_drawer(model: Any, where: str) -> None:
 def check_asked(model: Drawer, condition_sets: Sequence[ConditionSet]) -> None:
     """An InputError for what is no list of condition sets, or asked of a model that takes none."""
     conditioner = model.conditioner
-    if conditioner is None and any(len(conditions) for conditions in condition_sets):
-        advice = "nothing can be asked of it; take [()] * n"
-        raise InputError(f"draw: this model has no conditioner: {advice}")
     # A place is itself a sequence: of two numbers.
     single = bool(getattr(conditioner, "has_places", False))
-    sets = not isinstance(condition_sets, str) and all(is_set(s, single) for s in condition_sets)
-    if not sets:
+    if not is_set(condition_sets, False) or not all(is_set(s, single) for s in condition_sets):
         like = "[[(0.65, 0.65), (0.35, 0.35)]] * 4" if single else "[(condition, ...)] * 4"
         raise InputError(
             "draw takes a list of condition sets, one for each image, such as "
             f"{like}; {repr(condition_sets)[:60]} is not one"
         )
+    if conditioner is None and any(len(conditions) for conditions in condition_sets):
+        advice = "nothing can be asked of it; take [()] * n"
+        raise InputError(f"draw: this model has no conditioner: {advice}")
 
 
 def is_set(conditions: object, places: bool) -> bool:

@@ -62,9 +62,10 @@ class Audit:
     @property
     def conditions(self) -> tuple[str, ...]:
         """Their own names if all images are asked the same, else their numbers."""
-        longest = max(self.condition_sets, key=len)
-        if all(tuple(asked) == tuple(longest) for asked in self.condition_sets):
-            return contract.condition_names(longest)
+        names = [contract.condition_names(asked) for asked in self.condition_sets]
+        longest = max(names, key=len)
+        if all(asked == longest for asked in names):
+            return longest
         return tuple(str(k) for k in range(len(longest)))
 
     @property
@@ -231,6 +232,7 @@ def audit(
     states: "noised" images, or the model's own "trajectory" from noise."""
     check_denoiser(denoiser, "audit")
     contract.check_images(images)
+    images = images.detach()
     chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
     contract.check_levels(chosen, states)
     given = condition_sets

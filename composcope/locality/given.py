@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,17 @@ def object_at(source: str, what: str) -> Any:
 def from_file(path: Path) -> Any:
     if not path.is_file():
         raise InputError(f"there is no file {path}")
-    folder = str(path.resolve().parent)
+    return executed(path.resolve(), path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def executed(path: Path, changed: int) -> Any:
+    """The module of a file, run once for all that is named in it: a denoiser and its conditioner
+    may share what is made there."""
     name = f"audited_{path.stem}"  # a file may be called as one of our modules is
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    sys.path.insert(0, folder)  # the file may import its neighbours
+    sys.path.insert(0, str(path.parent))  # the file may import its neighbours
     sys.modules[name] = module
     spec.loader.exec_module(module)  # type: ignore[union-attr]
     return module
@@ -77,6 +84,10 @@ def shape_of(denoiser: Any, side: int | None) -> Shape:
         channels, height, width = getattr(denoiser, "shape", None) or (3, 64, 64)
     except InputError:  # an adapted model that was made without one
         channels, height, width = 3, 64, 64
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the denoiser's shape is (channels, height, width), not {denoiser.shape!r}"
+        ) from None
     if channels not in (1, 3):
         raise InputError(
             f"the denoiser's x has {channels} channels and pictures have 3 or are gray; give "

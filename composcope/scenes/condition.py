@@ -415,12 +415,15 @@ def outside(name: str) -> None:
         sys.path.append(os.getcwd())  # where a user's own module is, as with `python -m`
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        reason = f"which is read as package.module:Class ({error})"
+    except Exception as error:  # a module of a user's may raise any
+        reason = f"which is read as package.module:Class ({type(error).__name__}: {error})"
         raise InputError(f"there is no conditioner {name!r}, {reason}") from None
     if not (isinstance(found, type) and issubclass(found, SumOfParts)):
         base = "composcope.scenes.condition.SumOfParts"
         raise InputError(f"{name} is no conditioner: not a subclass of {base}")
+    if found.__abstractmethods__:
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise InputError(f"{name} is not yet a conditioner: it has no {missing}")
     CONDITIONERS[name] = found.made
 
 

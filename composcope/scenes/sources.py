@@ -238,8 +238,14 @@ def scene_item(picture: Picture, struct: dict, where: str, view: str) -> Item:
     if coords is None:
         return Item(picture, replace(scene, view=view), where)
     width, height = size_of(picture, where)
-    fractions = np.clip(coords[:, :2] / (width, height), 0, 1).tolist()
-    places = tuple(seen_in(view, (u, v), (width, height)) for u, v in fractions)
+    fractions = coords[:, :2] / (width, height)
+    if np.abs(fractions - 0.5).max() > 0.55:  # beyond what rounding does
+        raise InputError(
+            f"{where}: pixel_coords lie outside the picture, which has {width} x {height} pixels; "
+            "they are those of a picture of another size"
+        )
+    inside = np.clip(fractions, 0, 1).tolist()
+    places = tuple(seen_in(view, (u, v), (width, height)) for u, v in inside)
     return Item(picture, Seen(scene.objects, places), where)
 
 
