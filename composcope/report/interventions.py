@@ -72,7 +72,7 @@ def close_figure(pictures: Sequence[Kept]) -> Figure:
         for panel, image, asked, distance in shown:
             panel.imshow(image, interpolation="nearest")
             panel.plot(*(asked * side - 0.5).T, ".", color="red", ms=3)
-            panel.set_title(f"{distance:g}" if panel.get_subplotspec().is_first_row() else "")
+            panel.set_title(f"{distance:g}" if panel in grid[0] else "", fontsize=9)
         words = label(about["run"], about.get("intervention"))
         where_to = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
         panels[0].annotate(words, (0, 0.5), xycoords="axes fraction", fontsize=8, **where_to)

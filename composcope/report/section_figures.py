@@ -1,7 +1,6 @@
 """The figures of each section of the page, with the words under them: functions of the material; of
 what is not measured there is none."""
 
-
 from composcope.report import features, interventions, locality
 from composcope.report.figures import forest, lines_over, looks_at, met, over_noise, rule
 from composcope.report.marks import DISTILLED, EXP1, EXP2, EXP2_LOCAL, EXP2L, POLICIES, kind, name
