@@ -3,6 +3,7 @@ its types checked.
 
 What is refused leaves nothing behind: folders and locks that were made for it go again."""
 
+import codecs
 import dataclasses
 import fcntl
 import os
@@ -208,7 +209,7 @@ def read_json(path: str | Path, kind: type[T] | Any) -> T:
 
 def read_lines(path: str | Path, kind: type[T] | Any) -> list[T]:
     """A file of JSON lines, each an object of this type."""
-    lines = content(path).split(b"\n")
+    lines = content(path).removeprefix(codecs.BOM_UTF8).split(b"\n")  # some editors put one there
     return [
         parse_json(line, kind, f"{path}, line {number}")
         for number, line in enumerate(lines, start=1)

@@ -90,6 +90,12 @@ def test_pictures_of_any_layout_do_where_nothing_is_asked(folder, tmp_path):
         assert images.shape == (count, 3, 16, 16) and images.dtype == torch.uint8
 
 
+def test_notes_of_the_system_beside_pictures_are_passed_over(tmp_path):
+    Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
+    (tmp_path / "._a.png").write_bytes(b"no picture")
+    assert Stored(tmp_path, 4, 0).images.shape == (1, 3, 4, 4)
+
+
 def test_a_vocabulary_needs_data():
     with pytest.raises(InputError, match="give --data"):
         complete(configure("exp1", "smoke", {"conditioner": "vocabulary"}))

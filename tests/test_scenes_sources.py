@@ -98,6 +98,14 @@ def test_words_of_metadata(folder, write):
     assert words(folder, "kind") == ("x", "y")
 
 
+@pytest.mark.parametrize("write", [write_jsonl, write_csv])
+def test_metadata_may_begin_with_a_byte_order_mark(folder, write):
+    write(folder, {"file_name": "a.png", "kind": "x"})
+    (list_,) = folder.glob("metadata.*")
+    list_.write_bytes(b"\xef\xbb\xbf" + list_.read_bytes())
+    assert words(folder, "kind") == ("x",)
+
+
 def test_conditions_of_one_picture_in_every_spelling():
     for value, want in (
         (["a", "b"], ["a", "b"]),

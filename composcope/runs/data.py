@@ -101,8 +101,9 @@ def read(path: Path) -> list[np.ndarray]:
     if path.is_dir() and sources.is_data(path):
         return [sources.read_item(item) for item in sources.items(path)]
     if path.is_dir():
-        files = sorted(f for f in path.iterdir() if f.suffix.lower() in sources.SUFFIXES)
-        return [read_picture(file) for file in files]
+        pictures = (f for f in path.iterdir() if f.suffix.lower() in sources.SUFFIXES)
+        # Names that begin with a dot are notes of the system, such as macOS's ._a.png beside a.png.
+        return [read_picture(file) for file in sorted(pictures) if not file.name.startswith(".")]
     try:
         images = read_npz(path, "images")["images"]
     except InputError as error:
