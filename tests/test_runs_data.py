@@ -14,7 +14,7 @@ from composcope.evaluation import evaluate
 from composcope.locality import LocalConditions, Strongest, audit
 from composcope.runs import configure, load
 from composcope.runs.config import Config
-from composcope.runs.data import Stored, complete, images_of
+from composcope.runs.data import Stored, complete, images_of, shown_images
 from composcope.runs.training import start
 from composcope.scenes import Rules
 from composcope.scenes.condition import Vocabulary
@@ -86,14 +86,25 @@ def test_places_and_shards_are_trained_on(folder, tmp_path):
 def test_pictures_of_any_layout_do_where_nothing_is_asked(folder, tmp_path):
     export(Job(6, (24, 18), "parquet", Rules((1, 3))), tmp_path / "shards")
     for path, count in ((folder, 12), (tmp_path / "shards", 6)):
-        images = Stored(path, 16, 0).images
+        images = Stored(path, 16, 0, "full").images
         assert images.shape == (count, 3, 16, 16) and images.dtype == torch.uint8
 
 
 def test_notes_of_the_system_beside_pictures_are_passed_over(tmp_path):
     Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
     (tmp_path / "._a.png").write_bytes(b"no picture")
-    assert Stored(tmp_path, 4, 0).images.shape == (1, 3, 4, 4)
+    assert Stored(tmp_path, 4, 0, "full").images.shape == (1, 3, 4, 4)
+
+
+def test_pictures_without_labels_are_seen_as_those_with_labels_are(tmp_path):
+    picture = np.zeros((4, 8, 3), np.uint8)
+    picture[:, 2:6] = 255  # the square in its middle
+    Image.fromarray(picture).save(tmp_path / "a.png")
+    assert Stored(tmp_path, 4, 0, "square").images.min() == 255
+    assert Stored(tmp_path, 4, 0, "full").images.min() == 0
+    config = configure("images", "smoke", {"data": str(tmp_path), "view": "square"})
+    assert shown_images(config, 1, None, 0).min() == 1
+    assert shown_images(config, 1, tmp_path, 0).min() == 1
 
 
 def test_a_vocabulary_needs_data():

@@ -48,7 +48,7 @@ def images_of(config: Config) -> Images:
             raise InputError(
                 "a model of images without conditions needs --data, an .npz or a folder of pictures"
             )
-        return Stored(Path(config.data), side, seed)
+        return Stored(Path(config.data), side, seed, config.view)
     if config.data:
         path = config.data
         data = Folder(path, side, conditioner, config.labels, seed, config.view, config.field)
@@ -71,11 +71,12 @@ class Stored:
     """Images in memory, in a new order each time round.
 
     They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any of the
-    layouts of scenes/sources.py, of which the conditions are left alone."""
+    layouts of scenes/sources.py, of which the conditions are left alone. With the view `square` they
+    are cut to their centre square, as pictures with labels are."""
 
-    def __init__(self, path: Path, side: int, seed: int):
+    def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed
-        pictures = [sources.resized(picture, (side, side)) for picture in read(path)]
+        pictures = [sources.resized(picture, (side, side), view) for picture in read(path)]
         if not pictures:
             raise InputError(f"{path} holds no images")
         self.images = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
@@ -93,7 +94,7 @@ class Stored:
 def shown_images(config: Config, count: int, given: Path | None, seed: int) -> Tensor:
     """The first images of a run's own data, or of a file or folder in its place, in [-1, 1]."""
     side = config.architecture.resolution
-    source = Stored(given, side, seed) if given is not None else images_of(config)
+    source = Stored(given, side, seed, config.view) if given is not None else images_of(config)
     return source(0, count)[0]
 
 
