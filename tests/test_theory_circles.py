@@ -8,6 +8,7 @@ import torch
 
 from composcope import cli
 from composcope.experiments import circles as experiment
+from composcope.report.commands import command
 from composcope.report.theory import contrasts_figure
 from composcope.results import Row, only, read_rows
 from composcope.theory.circles import CALLED, HELD_OUT, TRAINED, Circles, circle_claims
@@ -88,6 +89,7 @@ def test_claims_of_trainings_that_are_known():
     falls = only(claims, what="sim/circles/not_monotone")
     assert (falls.value, falls.n, falls.holds) == (0.5, 8, True)
     assert circle_claims([]) == []
+    assert command(claims) == "python -m composcope.experiments.circles"
 
 
 def test_the_figure_over_contrasts_has_each_seed_and_their_mean():

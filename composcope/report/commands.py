@@ -41,6 +41,8 @@ def command(rows: Sequence[Row]) -> str:
     if row.room == "features":
         words = {**model(row), "--num": number, "--seed": seed}
         return spelled(f"features {weights_of(row)}", words)
+    if row.run == "circles" and row.claim:  # of several trainings
+        return "python -m composcope.experiments.circles"
     if row.room == "circles":
         words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
         return spelled("sim --circles", words)

@@ -277,7 +277,6 @@ def contrasts_figure(rows: Sequence[Row]) -> Figure:
             values = np.array([[row.estimate.value for row in line] for line in lines])
             axis.plot(steps, values.T, color=color, lw=0.6)
             axis.plot(steps, values.mean(0), "o-", ms=3.5, color=color, label=f"{concept} right")
-        axis.set(xlabel="training step", ylim=(-0.05, 1.05))
-        legend(axis)
-    axes[0].set_ylabel("share of draws")
+        axis.set_ylim(-0.05, 1.05)
+        labelled(axis, "training step", "share of draws")
     return figure

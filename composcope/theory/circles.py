@@ -6,7 +6,7 @@ Read out exactly, not by a trained classifier: the area and the mean colour of w
 the background."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -183,4 +183,4 @@ def circle_claims(rows: Sequence[Row]) -> list[Row]:
     if earlier:
         says = "more contrast between colours brings colour forward (share of pairs of trainings)"
         claims.append(Claim("circles/contrast", says, 1.0, mean(np.array(earlier))))
-    return [claim.row("sim") for claim in claims]
+    return [replace(claim.row("sim"), run="circles") for claim in claims]
