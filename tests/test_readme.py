@@ -8,6 +8,9 @@ import pytest
 from same_process import typed
 
 from composcope import rows
+from composcope.report.locality import correlation, dots
+from composcope.results import gather
+from composcope.runs.model import SHIPPED
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -38,23 +41,20 @@ def test_links_lead_somewhere():
 
 
 def test_the_numbers_are_those_of_the_rows(measured):
-    """Of each line of the table: the run, what is done to it, K_max and places filled, with their
-    intervals; and that all runs saw as many images as the text says."""
-    lines = re.findall(
-        r"^\| (exp[\w-]+)( \+ local conditions)? \|.*\| (\d+) \[(\d+), (\d+)\] "
-        r"\| ([\d.]+) \[([\d.]+), ([\d.]+)\] \|$",
-        README,
-        re.M,
-    )
+    """Of each line of the table: the run, what is done to it, K_max by both rules and places filled,
+    with their intervals; and that all runs saw as many images as the text says."""
+    number = r" ([\d.]+) \[([\d.]+), ([\d.]+)\] \|"
+    lines = re.findall(rf"^\| (exp[\w-]+)( \+ local conditions)? \|.*\|{3 * number}$", README, re.M)
     assert len(lines) == 5
     usual = {"asked": "paper", "snapshot": "final", "tolerance": 0.1}
     for run, local, *numbers in lines:
         done = {"intervention": "local", "radius": 0.1875} if local else {"intervention": None}
-        (k_max,) = measured(what="length/k_max", rule="paper", run=run, **done, **usual)
-        (filled,) = measured(what="length/found", K=9, run=run, **done, **usual)
         ends = ("value", "low", "high")
-        assert [f"{k_max[name]:g}" for name in ends] == numbers[:3]
-        assert [f"{filled[name]:.1f}" for name in ends] == numbers[3:]
+        for rule, told in (("paper", numbers[:3]), ("strict", numbers[3:6])):
+            (k_max,) = measured(what="length/k_max", rule=rule, run=run, **done, **usual)
+            assert [f"{k_max[name]:g}" for name in ends] == told
+        (filled,) = measured(what="length/found", K=9, run=run, **done, **usual)
+        assert [f"{filled[name]:.1f}" for name in ends] == numbers[6:]
         if run != "exp2-student":
             assert f"{k_max['images']:,} images" in README
 
@@ -88,6 +88,13 @@ def test_what_is_said_of_the_list_is_measured(measured):
     for run, words in (("exp3l", "fills {} of 9"), ("exp3", "exp3 {}.")):
         (nine,) = measured(what="length/found", K=9, **about | {"run": run})
         assert words.format("{value:.1f} [{low:.1f}, {high:.1f}]".format(**nine)) in text
+
+
+def test_what_is_said_of_all_models_is_measured():
+    points = dots(gather([SHIPPED]), "filled")
+    found = correlation(points)
+    words = f"{len(points)} models and snapshots their rank correlation is {found}"
+    assert words in " ".join(README.split())
 
 
 def blocks(language: str) -> list[str]:
