@@ -23,6 +23,7 @@ from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
+from composcope.study.table import LOCAL
 from docs.pages.__main__ import DOCS, fingerprint, pages
 from docs.pages.cards import by_number, cards
 from docs.pages.markdown import set_apart, table
@@ -221,6 +222,7 @@ def drawn_samples(run: str, intervention: str | None, missing: bool) -> Samples:
         for one in zip(asked, met, strict=True)
     ]
     about = {"run": run, "intervention": intervention, "snapshot": "final"}
+    about["radius"] = LOCAL.radius if intervention else None
     images = np.zeros((4, 8, 8, 3), np.uint8)
     return Samples(about, images, Record(asked, met, found), images[:0], np.zeros(0))
 

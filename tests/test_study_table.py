@@ -29,9 +29,9 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     # end, and are measured there.
     images = {run.name: run.config("laptop").recipe.images for run in RUNS}
     long = {run for run in images if images[run] != 64_000}
-    assert long == {"exp1", "exp2", "exp2l", "exp3", "exp3l"}
+    assert long == {"exp1", "exp2", "exp2l", "exp3", "exp3l", "color"}
     assert images["exp3l"] == images["exp3"]  # and is compared with it alone
-    for run in long - {"exp3l"}:
+    for run in long - {"exp3l", "color"}:  # colours are compared with no other run
         assert 64_000 in {images[run] * SNAPSHOTS[name] for name in BY_NAME[run].snapshots}
     on_images = {
         effects.network(run.name, "laptop") for run in RUNS if run.config().net == "global"
