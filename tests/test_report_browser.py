@@ -2,11 +2,12 @@
 what it should."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from composcope.report.material import Material, material
+from composcope.report.material import material
 from composcope.report.page import page
 from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED
@@ -47,6 +48,7 @@ def samples_of(run, intervention=None):
     met = [[i > 0 for i in range(len(one))] for one in asked]
     record = Record(asked, met, asked, asked[2])
     about = {"run": run, "snapshot": "final", "intervention": intervention}
+    about["radius"] = LOCAL.radius if intervention else None
     return Samples(about, images, record, images[:2], np.array([80.0, 0.0]))
 
 
@@ -55,10 +57,7 @@ def path(tmp_path_factory):
     found = material(SHIPPED, [])
     models = (("exp1", None), ("exp2", None), ("exp2", LOCAL.name), ("exp2l", None))
     shown = [samples_of(*model) for model in models]
-    text = page(
-        Material(found.rows, shown, found.maps, found.matrices, found.toys),
-        compare=["exp1", "exp2"],
-    )
+    text = page(replace(found, samples=shown), compare=["exp1", "exp2"])
     assert len(text.encode()) < 8e6
     path = tmp_path_factory.mktemp("page") / "index.html"
     path.write_text(text)

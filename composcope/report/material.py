@@ -27,9 +27,9 @@ class Material:
     samples: Sequence[Samples] = ()
     maps: Sequence[Kept] = ()  # of locality: what pixels look at
     matrices: Sequence[Kept] = ()  # of features: cosines of concepts
-    close: Sequence[Kept] = ()  # of experiments/overlap: what is drawn at places that come closer
     # Folders of curves of theory and sim, those that come before others first.
     toys: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    close: Sequence[Kept] = ()  # of experiments/overlap: what is drawn at places that come closer
 
     def samples_of(self, side: Side) -> Samples | None:
         """Asked in the usual way, where there are such; else at random places."""

@@ -92,7 +92,7 @@ def commands(run: Path) -> dict[str, list[str]]:
         "report": ["--results", "nowhere", "--compare", "nobody", "nothing"],
         "explore": ["--port", "-1", "--token", "!"],
         "models": [],
-        "rows": ["--folders", "nowhere"],
+        "rows": ["--folders", "."],
     }
 
 

@@ -198,7 +198,7 @@ def readers(run: Path) -> list[Reader]:
 
 def of_pictures() -> list[Reader]:
     """Pictures, scenes, and all that tells what pictures show."""
-    scene = to_struct(sample(0, 0, Rules(objects=(2, 2))), 0, (64, 48))
+    scene = to_struct(sample(0, 0, Rules(objects=(2, 2))), 0, (8, 8))
     scene["image_filename"] = "a.png"
     entry = {"file_name": "a.png", "places": [[0.25, 0.5]]}
     lines = b'file_name,words\na.png,"cat, red"\n'
