@@ -131,6 +131,17 @@ def test_a_run_that_went_on_is_compared_as_it_was_after_as_many_images():
     assert "training images (128,000)" in found.terms
 
 
+def test_a_run_whose_rate_fell_to_zero_is_compared_as_it_was_before():
+    """exp1 cools at the end, exp3 does not."""
+    lists = Effect("Fig. 1 (v3)", "", Side("exp1"), Side("exp3"), K_MAX)
+    rows = [k_max("exp1", 8, 8, 9), k_max("exp3", 2, 1, 2)]
+    assert compare(lists, rows).terms == "not equal: the learning rate of only one falls to zero"
+    half = {"snapshot": "middle", "images": 128_000}
+    found = compare(lists, [*rows, k_max("exp1", 6, 5, 7, **half), k_max("exp3", 1, 1, 1, **half)])
+    assert (found.above.value, found.below.value) == (6, 1)
+    assert found.terms == "at equal network, training images (128,000), tolerance (0.1)"
+
+
 def test_runs_after_equal_numbers_of_images():
     def filled(run: str, images: int, snapshot: str = "final") -> Row:
         return Row("length/found", 5.0, run=run, images=images, snapshot=snapshot, K=6)

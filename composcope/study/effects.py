@@ -181,7 +181,7 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
-    above, below = min(pairs, key=lambda pair: len(differences(*pair)))
+    above, below = min(pairs, key=lambda pair: len(unequal(*pair, preset)))
     on = terms(effect, above, below, preset)
     return Comparison(effect, above, below, agreement(above, below), on)
 
@@ -244,6 +244,21 @@ def differences(above: Row, below: Row) -> list[str]:
     return told
 
 
+def unequal(above: Row, below: Row, preset: str) -> list[str]:
+    """The same for two runs of the study, of whose trainings more is known."""
+    told = differences(above, below)
+    if above.images == below.images and cooled(above, preset) != cooled(below, preset):
+        told.append("the learning rate of only one falls to zero")
+    return told
+
+
+def cooled(row: Row, preset: str) -> bool:
+    """Whether the learning rate of its training had fallen to zero."""
+    if row.run not in BY_NAME or row.snapshot != "final":
+        return False
+    return BY_NAME[row.run].config(preset).recipe.cool > 0
+
+
 def number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
@@ -266,7 +281,7 @@ def network(run: str, preset: str) -> tuple[str, str] | None:
 
 def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
     """Whether the comparison is at equal images, network and tolerance, or what differs."""
-    told = differences(above, below)
+    told = unequal(above, below, preset)
     first, second = (network(side.run, preset) for side in (effect.above, effect.below))
     both = zip(("on", "of"), first or (), second or (), strict=False)
     unlike = [f"network {of} {one} against {other}" for of, one, other in both if one != other]
