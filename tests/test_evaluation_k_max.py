@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from composcope.evaluation.k_max import Error, k_max, paper_rule, strict_rule
+from composcope.evaluation.k_max import Error, k_max, k_max_on_eight, paper_rule, strict_rule
 from composcope.evaluation.matching import Outcome
 from composcope.results.estimate import Estimate, wilson
 
@@ -123,3 +123,15 @@ def test_a_single_image_for_each_k_has_an_interval_of_its_value():
 def test_without_a_detector_error_exactly_means_exactly():
     once = {K: [Outcome(K, K - (i == 0), 0) for i in range(NUM)] for K in (1, 2)}
     assert k_max(once, paper_rule(3, None)).value == 0
+
+
+@pytest.mark.parametrize(("bad", "value"), [(0, 1), (4, 1), (7, 0), (40, 0)])
+def test_on_eight_images_a_few_bad_ones_among_many_are_mostly_not_seen(bad, value):
+    """Right at K = 1 but for `bad` of 64 images, never at K = 2: all of eight are right with a
+    chance of (1 - bad / 64)^8, which is 0.60 with 4 and 0.40 with 7."""
+    outcomes = {1: [Outcome(1, int(i >= bad), 0) for i in range(NUM)], 2: [Outcome(2, 0, 0)] * NUM}
+    found = k_max_on_eight(outcomes, paper_rule(3, SURE))
+    chance = (1 - bad / NUM) ** 8
+    ends = int(chance > 0.975), int(chance > 0.025)
+    assert found == Estimate(value, *ends, NUM)
+    assert k_max(outcomes, paper_rule(3, SURE)).value == (1 if bad == 0 else 0)

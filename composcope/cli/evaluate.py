@@ -1,9 +1,9 @@
 """composcope evaluate exp1 --num 48 --max 12
 
 Draw images of K = 0, 1, 2, ... conditions with a trained model, find the objects in them, match
-them with what was asked, and give K_max by the paper's rule and by a strict one. Images are
-kept beside the rows: the same command goes on where it was stopped. To judge images made
-elsewhere: composcope evaluate --images DIR --asked asked.json"""
+them with what was asked, and give K_max by the paper's rule, on all images and on eight, and by
+a strict one. Images are kept beside the rows: the same command goes on where it was stopped. To
+judge images made elsewhere: composcope evaluate --images DIR --asked asked.json"""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -9,7 +9,15 @@ import numpy as np
 from composcope.errors import InputError
 from composcope.evaluation.accuracy import error_of
 from composcope.evaluation.answers import Answers
-from composcope.evaluation.k_max import Error, Rule, k_max, paper_rule, strict_rule
+from composcope.evaluation.k_max import (
+    PAPER_IMAGES,
+    Error,
+    Rule,
+    k_max,
+    k_max_on_eight,
+    paper_rule,
+    strict_rule,
+)
 from composcope.evaluation.matching import Outcome
 from composcope.results import Estimate, Row, mean, row
 from composcope.scenes.condition import SumOfParts
@@ -39,6 +47,9 @@ def judged(
     for name, rule in rules.items():
         found = k_max(outcomes, rule, extras)
         rows.append(row("length/k_max", found, **coordinates, rule=name, max_K=max(outcomes)))
+    if trained and max(outcomes) > 0 and min(map(len, outcomes.values())) >= PAPER_IMAGES:
+        found = k_max_on_eight(outcomes, rules["paper"], extras)
+        rows.append(row("length/k_max", found, **coordinates, rule="eight", max_K=max(outcomes)))
     return rows
 
 

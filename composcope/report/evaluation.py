@@ -52,7 +52,11 @@ def cell(row: Row) -> str:
 
 
 def verdict(row: Row) -> str:
-    words = {"paper": "the paper's rule", "strict": "strict rule"}[str(row.rule)]
+    words = {
+        "paper": "the paper's rule",
+        "strict": "strict rule",
+        "eight": "the paper's rule on eight images",
+    }[str(row.rule)]
     return f"K_max, {words}: {row.value}   95 % interval {row.low} to {row.high}"
 
 

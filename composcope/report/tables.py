@@ -127,6 +127,7 @@ def length_line(rows: Sequence[Row], side: Side) -> Line:
         "K_max [95 %]": told(reached),
         "the paper": paper_words(paper),
         "agrees?": verdict(reached, paper),
+        "on eight images [95 %]": if_known(k_max(rows, side, "eight")),
         "strict rule [95 %]": if_known(k_max(rows, side, "strict")),
         "filled of 9 [95 %]": if_known(of_nine(rows, side)),
         "drawn at K = 0": drawn,

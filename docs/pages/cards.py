@@ -228,6 +228,8 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
         beside = verdict(reached, paper).words
         theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
         lines.append(f"K_max is {told(reached)} by the paper's rule{theirs}.")
+    if eight := one(rows, side, "length/k_max", rule="eight"):
+        lines.append(f"On eight images, as many as the paper counted, that K_max is {told(eight)}.")
     if strict:
         lines.append(f"K_max is {told(strict)} by the strict rule, ours.")
     found = {row.K: row for row in of_side(rows, side, "length/found")}
