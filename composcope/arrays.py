@@ -32,8 +32,7 @@ def read_npz(path: str | Path, *names: str) -> dict[str, np.ndarray]:
 
 
 def check(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], size: int) -> None:
-    """An InputError if the arrays are longer than their file can hold, or than half of this
-    machine's memory."""
+    """An InputError for arrays longer than their file can hold, or than half of the memory."""
     claimed = sum(header(archive, entry) for entry in entries.values())
     if claimed > RATIO * size:
         raise InputError(f"{claimed} bytes are claimed, more than a file of {size} can hold")

@@ -1,5 +1,4 @@
-"""Random numbers without a state: number n of the stream of (seed, index, use) is a function of
-these four.
+"""Random numbers without a state: number n of a stream is a function of (seed, index, use, n).
 
 key = mix(mix(mix(seed) + index) + use),  number n = mix(key + n gamma)  (SplitMix64: Steele, Lea,
 Flood, OOPSLA 2014)

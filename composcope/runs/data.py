@@ -76,10 +76,7 @@ class Stored:
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed
-        pictures = [sources.resized(picture, (side, side), view) for picture in read(path)]
-        if not pictures:
-            raise InputError(f"{path} holds no images")
-        self.images = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
+        self.images = stacked(read(path), (side, side), view, path)
 
     def __call__(self, start: int, count: int) -> tuple[Tensor, None]:
         n = len(self.images)
@@ -89,6 +86,14 @@ class Stored:
     @lru_cache(maxsize=2)  # noqa: B019 - one object lives as long as its run
     def order(self, epoch: int) -> np.ndarray:
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
+
+
+def stacked(pictures: list[np.ndarray], size: tuple[int, int], view: str, path: Path) -> Tensor:
+    """Pictures from `path`, all of this (width, height): [n, 3, height, width]."""
+    if not pictures:
+        raise InputError(f"{path} holds no images")
+    same = np.stack([sources.resized(picture, size, view) for picture in pictures])
+    return torch.from_numpy(same).permute(0, 3, 1, 2)
 
 
 def shown_images(config: Config, count: int, given: Path | None, seed: int) -> Tensor:
@@ -126,8 +131,7 @@ def measured(config: Config, images: Images) -> tuple[Pixels, float]:
 
 
 def examples_of(model: Model, images: Images) -> Make:
-    """A global model sees whole images; a local one two patches of each, one with a condition and
-    one without (section E.3)."""
+    """A global model sees whole images; a local one a patch with and one without a condition."""
     net = model.denoiser.net
     seed = model.config.recipe.seed
 
@@ -137,9 +141,8 @@ def examples_of(model: Model, images: Images) -> Make:
         if cond is None or not isinstance(net, LocalUNet):
             return Examples(x0, cond)
         # Positions below zero: the choice of patches must not use the numbers their noise will use.
-        image, cell = net.patches.pick(
-            cond, [generator(seed, -1 - position) for position in range(start, start + count)]
-        )
+        sources = [generator(seed, -1 - position) for position in range(start, start + count)]
+        image, cell = net.patches.pick(cond, sources)
         local = net.patches.conditions(cond, image, cell)
         return Examples(net.patches.pixels(x0, image, cell), local, net.patches.inside(local))
 
@@ -148,9 +151,6 @@ def examples_of(model: Model, images: Images) -> Make:
 
 def as_x(pictures: list[np.ndarray], shape: tuple[int, int, int], path: Path) -> Tensor:
     """Pictures as x in [-1, 1]."""
-    if not pictures:
-        raise InputError(f"{path} holds no images")
     channels, height, width = shape
-    same = np.stack([sources.resized(picture, (width, height)) for picture in pictures])
-    x = torch.from_numpy(same).permute(0, 3, 1, 2).to(torch.float32) / 127.5 - 1
+    x = stacked(pictures, (width, height), "full", path).float() / 127.5 - 1
     return x if channels == 3 else x.mean(1, keepdim=True)

@@ -1,5 +1,4 @@
-"""Scenes in the official CLEVR format, with the camera, the lamps and the view as extra fields;
-reading needs none.
+"""Scenes in the official CLEVR format; camera, lamps and view are fields more, and may be missing.
 
     camera = argmin over positions of sum_objects |project(3d_coords) - pixel_coords|^2
 
@@ -17,12 +16,9 @@ from composcope.errors import InputError
 from composcope.files import read_json
 from composcope.scenes.scene import (
     CAMERA,
-    COLORS,
     HALF_WIDTH,
     LAMPS,
-    MATERIALS,
-    SHAPES,
-    SIZES,
+    TABLES,
     VIEWS,
     Object,
     Scene,
@@ -34,7 +30,6 @@ from composcope.scenes.scene import (
 IMAGES = (320, 240), (480, 320)
 PIXELS = 1.5  # an estimated camera reprojects the recorded pixel_coords within this
 EPSILON = 0.2  # differences along a direction up to this are no relation
-TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS}
 
 
 def to_struct(scene: Scene, index: int, size: tuple[int, int]) -> dict[str, Any]:
@@ -126,8 +121,9 @@ def to_scene(struct: dict[str, Any], where: str) -> Scene:
     if "camera_location" in struct:
         camera = numbers(struct, "camera_location", where, 3)
         if not any(camera[:2]):
-            reason = "right above the origin has no up in its image"
-            raise InputError(f"{where}: a camera_location {reason}")
+            raise InputError(
+                f"{where}: a camera_location right above the origin has no up in its image"
+            )
     else:
         camera = estimated(objects, pixel_coords(rows, where))
     view = struct.get("view", "full")
@@ -182,8 +178,7 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[flo
 def fitted(
     points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
 ) -> tuple[tuple[float, float, float], float]:
-    """Gauss-Newton from the base camera, and a pull towards it as strong as rounding to pixels:
-    (camera, error)."""
+    """(camera, error): Gauss-Newton from the base camera, with a pull to it as strong as rounding."""
     camera = np.array(CAMERA)
     for _ in range(10):
         off = residuals(camera, points, seen, size)
@@ -202,8 +197,7 @@ def fitted(
 def residuals(
     camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
 ) -> np.ndarray:
-    """Pixels off, and the depth weighted as a pixel is: a unit of length is about width / 11 pixels
-    at the origin."""
+    """Pixels off, and depth off: at the origin a unit of length is about width / 11 pixels."""
     right, up, depth = camera_axes(tuple(camera)) @ (points - camera).T
     scale = size[0] / 2 / HALF_WIDTH  # pixels are square, so both axes have the same scale
     column, row = size[0] / 2 + scale * right / depth, size[1] / 2 - scale * up / depth

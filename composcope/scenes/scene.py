@@ -1,5 +1,4 @@
-"""A scene is a handful of objects on the ground, a camera and three lamps; `Scene.places` says
-where they appear.
+"""A scene is a handful of objects on the ground, a camera and three lamps, seen in places (u, v).
 
 (u, v) = pinhole(centre), fractions of the view's width and height, so a location does not depend on
 the image's size"""
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from composcope.errors import InputError
+from composcope.errors import check_name
 
 SHAPES = ("cube", "sphere", "cylinder")
 SIZES = {"large": 0.7, "small": 0.35}
@@ -26,12 +25,14 @@ COLORS = {
     "red": (173, 35, 35),
     "yellow": (255, 238, 51),
 }
+TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS}
 CAMERA = (7.4811, -6.5076, 5.3437)
 LAMPS = {
     "Key": (6.4467, -2.9052, 4.2584),
     "Fill": (-4.6711, -4.0136, 3.0112),
     "Back": (-1.1685, 2.6460, 5.8157),
 }
+RIG = np.array([CAMERA, *LAMPS.values()])
 HALF_WIDTH = 16 / 35  # tan of half the horizontal field of view: a 35 mm lens on a 32 mm sensor
 HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3
 # What of the official 4:3 frame an image shows: all of it, or its centre square. The number is the
@@ -42,8 +43,7 @@ VIEWS = {"full": HALF_WIDTH, "square": HALF_HEIGHT}
 
 @dataclass(frozen=True)
 class Object:
-    """One object resting on the ground at (x, y); `rotation` is the recorded number (degrees, used
-    as radians)."""
+    """One object resting on the ground at (x, y); `rotation`: degrees, used as radians."""
 
     shape: str
     size: str
@@ -61,8 +61,7 @@ class Object:
 
 @dataclass(frozen=True)
 class Scene:
-    """Objects, the camera position (it looks at the origin, +z up), the lamp positions, and the
-    view shown of it."""
+    """Objects, the positions of the camera (it looks at the origin, +z up) and lamps, the view."""
 
     objects: tuple[Object, ...] = ()
     camera: tuple[float, float, float] = CAMERA
@@ -72,8 +71,7 @@ class Scene:
     view: str = "full"
 
     def __post_init__(self) -> None:
-        if self.view not in VIEWS:
-            raise InputError(f"there is no view {self.view!r}; the views are {', '.join(VIEWS)}")
+        check_name("view", self.view, VIEWS)
 
     @property
     def places(self) -> tuple[tuple[float, float], ...]:
