@@ -38,9 +38,8 @@ def check(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], size: i
         raise InputError(f"{claimed} bytes are claimed, more than a file of {size} can hold")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if claimed > memory // 2:
-        raise InputError(
-            f"{claimed >> 30} GiB are claimed, more than half of this machine's memory"
-        )
+        claim = f"{claimed >> 30} GiB are claimed"
+        raise InputError(f"{claim}, more than half of this machine's memory")
 
 
 def header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:

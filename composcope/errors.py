@@ -40,8 +40,7 @@ class Stopped(Exception):
 def sentences() -> Iterator[None]:
     """The work of a command: what ends it, but for a bug, becomes a sentence and an exit code."""
     open_streams()
-    # Elsewhere Python has no signals.
-    in_main = threading.current_thread() is threading.main_thread()
+    in_main = threading.current_thread() is threading.main_thread()  # elsewhere are no signals
     before = signal.signal(signal.SIGTERM, stopped) if in_main else None
     try:
         try:
@@ -57,7 +56,7 @@ def sentences() -> Iterator[None]:
     except KeyboardInterrupt:
         end("stopped; the same command goes on from what is on the disk", 130)
     except BrokenPipeError:  # of a reader that has seen enough, such as head
-        lead_nowhere()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MemoryError:
         end("there is not enough memory for this; ask for less at once")
     except OSError as error:
@@ -84,14 +83,9 @@ def flush() -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        lead_nowhere()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         error.filename = "standard output"
         raise
-
-
-def lead_nowhere() -> None:
-    """What is still to be printed, when Python ends, must not fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def stopped(number: int, frame: object) -> None:

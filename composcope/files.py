@@ -100,11 +100,10 @@ def clear(folder: Path) -> None:
 
 def lives(process: int) -> bool:
     try:
-        os.kill(process, 0)
+        with suppress(PermissionError):
+            os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:
-        pass
     return True
 
 
@@ -137,9 +136,8 @@ def locked(folder: str | Path) -> Iterator[None]:
     folder = Path(folder)
     with folder_for(folder), held(folder / ".lock", wait=False) as file:
         if file is None:
-            raise InputError(
-                f"{folder} is in use by another process; wait for it or choose another folder"
-            )
+            advice = "wait for it or choose another folder"
+            raise InputError(f"{folder} is in use by another process; {advice}")
         yield
 
 

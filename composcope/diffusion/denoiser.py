@@ -1,7 +1,6 @@
 """The contract in the middle of the project, and what measurements need of a conditioner.
 
-denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) / sigma^2
-(EDM, equation 3)"""
+denoiser(x, sigma, cond) -> x0      score: (denoiser(x, sigma, cond) - x) / sigma^2  (EDM, eq. 3)"""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -153,8 +152,7 @@ class Precond(nn.Module):
     With `gate` the network has gate^2 more outputs for each pixel, the weights k of a kernel over
     its neighbourhood of gate x gate pixels, and D(x) = c_skip sum_j k_j x_j + c_out F. At low noise
     F must otherwise hand on the noise itself wherever the image is smooth, which a network on
-    folded pixels is too narrow for; on flat ground it can now say k = 0, on smooth surfaces average
-    (LOG.md)."""
+    folded pixels is too narrow for; on flat ground it can now say k = 0, or average (LOG.md)."""
 
     sigma_data: Tensor
 

@@ -18,8 +18,7 @@ from composcope.diffusion.places import offsets
 
 # Of the parts of batches, those that are penalised: each takes a second pass of the network.
 SHARE = 0.25
-# In units of the loss, in which a network that knows nothing has an error of 1: influence well below
-# this is noise, at low sigma above all, and has no share worth a gradient.
+# In units of the loss, of which knowing nothing costs 1: influence well below this is noise.
 FLOOR = 1e-3
 
 

@@ -149,8 +149,7 @@ def sample(
 ) -> Float[Tensor, "n channel height width"]:
     """One x a seed, `batch` at a time; under a bar when `what` names it.
 
-    cond row i belongs to seed i. The same seed and cond give the same image in any batch, to float
-    round-off."""
+    cond row i belongs to seed i; the same two give the same image in any batch, to round-off."""
     if cond is not None and len(cond) != len(seeds):
         given = f"{len(cond)} rows of cond for {len(seeds)} seeds"
         raise InputError(f"sample: {given}; give each seed its own row")

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from composcope.errors import InputError
-from composcope.nets.unet import UNet
+from composcope.nets.unet import Cond, Images, Levels, UNet
 
 # patches for one call of the network: 512 draw 18 % faster than 128 on a laptop's core
 CHUNK = 512
@@ -72,7 +72,7 @@ class Patches:
         return torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
 
     def pixels(
-        self, x: Float[Tensor, "batch channels height width"], image: ImageOf, cell: CellOf
+        self, x: Images, image: ImageOf, cell: CellOf
     ) -> Float[Tensor, "n channels side side"]:
         """The patches around `cell` of `image`, zero outside the image."""
         return self._around(x, image, cell, self.cell)
@@ -147,10 +147,7 @@ class LocalUNet(nn.Module):
         self.unet, self.patches = unet, patches
 
     def forward(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        noise_label: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None = None,
+        self, x: Images, noise_label: Levels, cond: Cond = None
     ) -> Float[Tensor, "batch outputs height width"]:
         """Whole images, or patches, told by the length of cond (they differ by the centre)."""
         if cond is None:

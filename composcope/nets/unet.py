@@ -25,6 +25,10 @@ from composcope.errors import InputError
 from composcope.nets.block import Block
 from composcope.nets.layers import MPConv, MPFourier, crop, mp_cat, mp_silu, mp_sum
 
+Images = Float[Tensor, "batch channels height width"]
+Levels = Float[Tensor, " batch"]
+Cond = Float[Tensor, "batch features"] | None
+
 
 class UNet(nn.Module):
     """Karras et al. 2024, figure 21."""
@@ -126,11 +130,7 @@ class UNet(nn.Module):
         self.out_conv = MPConv(out, (channels + gate**2) * fold**2, 3)
 
     def forward(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        noise_label: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None = None,
-        centre: int | None = None,
+        self, x: Images, noise_label: Levels, cond: Cond = None, centre: int | None = None
     ) -> Float[Tensor, "batch outputs h w"]:
         """F, or its central square of `centre` pixels, with no more of the decoder than it needs."""
         if cond is not None and cond.shape[1] != self.features:
@@ -211,5 +211,5 @@ class UncertaintyHead(nn.Module):
         self.fourier = MPFourier(channels)
         self.linear = MPConv(channels, 1)
 
-    def forward(self, noise_label: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    def forward(self, noise_label: Levels) -> Levels:
         return self.linear(self.fourier(noise_label)).squeeze(1)

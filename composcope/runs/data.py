@@ -45,9 +45,8 @@ def images_of(config: Config) -> Images:
     conditioner = conditioner_of(config)
     if conditioner is None:
         if not config.data:
-            raise InputError(
-                "a model of images without conditions needs --data, an .npz or a folder of pictures"
-            )
+            needed = "needs --data, an .npz or a folder of pictures"
+            raise InputError(f"a model of images without conditions {needed}")
         return Stored(Path(config.data), side, seed, config.view)
     if config.data:
         path = config.data
@@ -113,13 +112,11 @@ def read(path: Path) -> list[np.ndarray]:
     try:
         images = read_npz(path, "images")["images"]
     except InputError as error:
-        raise InputError(
-            f"{path} is neither a folder of pictures nor an .npz with `images` ({error})"
-        ) from None
+        kinds = "neither a folder of pictures nor an .npz with `images`"
+        raise InputError(f"{path} is {kinds} ({error})") from None
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        raise InputError(
-            f"the images of {path} are {images.dtype} {list(images.shape)}, not uint8 [n, h, w, 3]"
-        )
+        found = f"{images.dtype} {list(images.shape)}"
+        raise InputError(f"the images of {path} are {found}, not uint8 [n, h, w, 3]")
     return list(images)
 
 

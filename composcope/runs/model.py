@@ -174,15 +174,11 @@ def load(
         "package.module:Class", which is imported. Nothing is imported because a file names it."""
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
+    if not path.exists() and folder.parent == SHIPPED:
+        raise InputError(f"{run} as it ships has no {snapshot} snapshot, only its final weights")
     if not path.exists():
-        if folder.parent == SHIPPED:
-            raise InputError(
-                f"{run} as it ships has no {snapshot} snapshot, only its final weights"
-            )
-        raise InputError(
-            f"{folder} has no {path.name}: the run has not come so far; "
-            "train it on with the same command"
-        )
+        advice = "train it on with the same command"
+        raise InputError(f"{folder} has no {path.name}: the run has not come so far; {advice}")
     config = Config.load(folder / "config.json")
     tensors = read_tensors(path, finite=True)
     try:
@@ -202,9 +198,8 @@ def usable(device: str) -> str:
     except RuntimeError:
         kind = ""
     if kind not in ("cpu", "cuda", "mps"):
-        raise InputError(
-            f"--device: there is no device {device!r} to compute on; cpu and cuda are devices"
-        )
+        known = "cpu and cuda are devices"
+        raise InputError(f"--device: there is no device {device!r} to compute on; {known}")
     if kind == "cuda" and not torch.cuda.is_available():
         raise InputError(f"--device {device}: this machine has no GPU that torch can use")
     if kind == "cuda" and (torch.device(device).index or 0) >= torch.cuda.device_count():
@@ -254,11 +249,8 @@ def find(run: str | Path) -> Path:
         if (folder / "config.json").is_file():
             return folder
     if "://" in str(run):
-        raise InputError(
-            f"{run} is an address; a run is loaded from a folder on this machine: fetch it first"
-        )
+        advice = "a run is loaded from a folder on this machine: fetch it first"
+        raise InputError(f"{run} is an address; {advice}")
     names = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
-    raise InputError(
-        f"there is no run {str(run)!r}; it is a run folder or one of "
-        f"{', '.join(names) or '(none shipped)'}"
-    )
+    known = ", ".join(names) or "(none shipped)"
+    raise InputError(f"there is no run {str(run)!r}; it is a run folder or one of {known}")

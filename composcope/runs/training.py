@@ -169,9 +169,8 @@ def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, flo
         kept = read_tensors(path, finite=True)
         return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
     except (InputError, KeyError, RuntimeError) as error:
-        raise InputError(
-            f"{path} is damaged ({error}); remove it and it is measured again, the same"
-        ) from None
+        advice = "remove it and it is measured again, the same"
+        raise InputError(f"{path} is damaged ({error}); {advice}") from None
 
 
 def is_finished(config: Config, folder: Path) -> bool:
@@ -185,9 +184,8 @@ def is_finished(config: Config, folder: Path) -> bool:
             "choose another folder with --out"
         )
     if path.exists() and (differs := difference(Config.load(path), config)):
-        raise InputError(
-            f"{folder} holds another run ({differs}); choose another folder with --out"
-        )
+        advice = "choose another folder with --out"
+        raise InputError(f"{folder} holds another run ({differs}); {advice}")
     if not (folder / "model.safetensors").exists():
         return False
     print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)

@@ -21,6 +21,7 @@ from composcope.scenes.scene import (
     TABLES,
     VIEWS,
     Object,
+    Point,
     Scene,
     camera_axes,
     project,
@@ -30,10 +31,11 @@ from composcope.scenes.scene import (
 IMAGES = (320, 240), (480, 320)
 PIXELS = 1.5  # an estimated camera reprojects the recorded pixel_coords within this
 EPSILON = 0.2  # differences along a direction up to this are no relation
+Size = tuple[int, int]  # width and height of an image
 
 
-def to_struct(scene: Scene, index: int, size: tuple[int, int]) -> dict[str, Any]:
-    """A scene as the official JSON has it; pixel_coords are of an image of this (width, height)."""
+def to_struct(scene: Scene, index: int, size: Size) -> dict[str, Any]:
+    """A scene as the official JSON has it; pixel_coords are of an image of this size."""
     right, _, ahead = camera_axes(scene.camera)
     behind = np.array([ahead[0], ahead[1], 0.0]) / np.hypot(ahead[0], ahead[1])
     directions = {"right": right, "left": -right, "behind": behind, "front": -behind}
@@ -56,7 +58,7 @@ def image_filename(index: int) -> str:
     return f"CLEVR_new_{index:06d}.png"
 
 
-def object_struct(scene: Scene, o: Object, size: tuple[int, int]) -> dict[str, Any]:
+def object_struct(scene: Scene, o: Object, size: Size) -> dict[str, Any]:
     u, v, depth = project(scene.camera, (o.x, o.y, o.radius), scene.view)
     look = {name: getattr(o, name) for name in (*TABLES, "rotation")}
     coords = {"3d_coords": [o.x, o.y, o.radius], "pixel_coords": [u * size[0], v * size[1], depth]}
@@ -70,14 +72,14 @@ def related(coords: np.ndarray, direction: np.ndarray) -> list[list[int]]:
 
 
 def load_clevr(path: str | Path, view: str | None = None) -> list[Scene]:
-    """The scenes of an official file, of a file with one scene, or of all such files of a folder,
-    in order of name.
+    """The scenes of an official file, of a file with one scene, or of a folder of such files.
+
+    view: what of the frame is to be seen, "full" or "square"; None: the recorded one, else "full".
 
     Where a file has no camera_location (the original CLEVR), the camera is estimated from
     pixel_coords, taken as those of a 320x240 or of a 480x320 image; if they are missing, or no
     camera reprojects them within 1.5 pixels, it is the base camera. Lamps that are not recorded are
-    the base lamps. `view` is what of the frame is to be seen, "full" or "square"; None is the
-    recorded one, and the full frame where none is."""
+    the base lamps."""
     scenes = [to_scene(struct, where) for struct, where in structs(path)]
     return scenes if view is None else [replace(scene, view=view) for scene in scenes]
 
@@ -164,7 +166,7 @@ def pixel_coords(rows: list[dict], where: str) -> np.ndarray | None:
     return np.array([numbers(row, "pixel_coords", at, 3) for row, at in objects])
 
 
-def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[float, float, float]:
+def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> Point:
     """The camera that shows the objects where they were seen, or the base camera if none does."""
     if seen is None:
         return CAMERA
@@ -175,9 +177,7 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[flo
     return min(fits, key=lambda camera: math.dist(camera, CAMERA), default=CAMERA)
 
 
-def fitted(
-    points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
-) -> tuple[tuple[float, float, float], float]:
+def fitted(points: np.ndarray, seen: np.ndarray, size: Size) -> tuple[Point, float]:
     """(camera, error): Gauss-Newton from the base camera, with a pull to it as strong as rounding."""
     camera = np.array(CAMERA)
     for _ in range(10):
@@ -194,9 +194,7 @@ def fitted(
     return (x, y, z), error if np.isfinite(error) else np.inf
 
 
-def residuals(
-    camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
-) -> np.ndarray:
+def residuals(camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: Size) -> np.ndarray:
     """Pixels off, and depth off: at the origin a unit of length is about width / 11 pixels."""
     right, up, depth = camera_axes(tuple(camera)) @ (points - camera).T
     scale = size[0] / 2 / HALF_WIDTH  # pixels are square, so both axes have the same scale

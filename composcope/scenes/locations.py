@@ -101,11 +101,9 @@ class LocationGrid(Locations):
 
 
 def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray, "places features"]:
-    """cos(pi f u) cos(pi g v) for f, g = 0 .. count - 1, scaled to unit norm; f = g = 0 says that
-    there is a place.
+    """cos(pi f u) cos(pi g v), f, g = 0 .. count - 1, of unit norm; f = g = 0 says there is a place.
 
-    Products, because a sum of waves of u and of v forgets, of two places, which u belongs to which
-    v."""
+    Products, because a sum of waves forgets, of two places, which u belongs to which v."""
     u, v = np.cos(np.pi * where[:, :, None] * np.arange(count)).transpose(1, 0, 2)
     products = (u[:, :, None] * v[:, None, :]).reshape(len(where), count**2)
     return products / np.linalg.norm(products, axis=1, keepdims=True)

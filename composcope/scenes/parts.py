@@ -1,10 +1,8 @@
-"""What is asked of an image, as a vector: conditioners turn condition sets into `cond`, a sum of
-one part a condition.
+"""What is asked of an image, as a vector: `cond` is a sum of one part a condition.
 
 cond(C) = sum_k part(c_k),   cond(C_{-k}) = cond(C) - part(c_k)    (the paper's equation 10)
 
-So leaving a condition out is a subtraction, and any subset can be made again from `cond` itself
-(`split`)."""
+So leaving a condition out is a subtraction, and `split` makes any subset again from `cond`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,6 +20,7 @@ from composcope.scenes.scene import Scene, Seen
 UNSEEN = 10**9  # beyond the seeds of trainings: what an evaluation chooses was not trained on
 Parts = Float[np.ndarray, "conditions features"]
 Split = Float[Tensor, "conditions features"]
+Conds = Float[Tensor, "sets features"]
 
 
 @runtime_checkable
@@ -124,15 +123,13 @@ class SumOfParts(ABC):
         """A vector for each feature of cond, alike where features mean alike things, or None."""
         return None
 
-    def __call__(
-        self, condition_sets: Sequence[Sequence], seed: int = 0
-    ) -> Float[Tensor, "batch features"]:
+    def __call__(self, condition_sets: Sequence[Sequence], seed: int = 0) -> Conds:
         cond = np.zeros((len(condition_sets), self.features), np.float32)
         for row, conditions in enumerate(condition_sets):
             cond[row] = self.parts(conditions, seed + row).sum(0)
         return torch.from_numpy(cond)
 
-    def left_out(self, condition_set: Sequence, seed: int = 0) -> Float[Tensor, "choices features"]:
+    def left_out(self, condition_set: Sequence, seed: int = 0) -> Conds:
         """Row 0: the whole set; row k + 1: without its k-th condition, the others as they were."""
         parts = self.parts(condition_set, seed)
         return torch.from_numpy(np.concatenate([parts.sum(0)[None], parts.sum(0) - parts]))

@@ -21,6 +21,8 @@ from composcope.scenes.shading import LIGHTS, beam, darken, ground, lights_of, m
 
 COLUMNS = 10  # of a packed object, see scenes/geometry.py
 MOST_PIXELS = 2**26
+OFFICIAL = 320, 240  # the size of the generator's images
+Size = int | tuple[int, int]  # a side, or width and height
 SAMPLES = 128  # an object's pixels are sampled as finely as an image of about this many columns
 
 _bytes = np.arange(4096) / 4095
@@ -42,7 +44,7 @@ def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, ...]:
     return np.array(rows, float).reshape(-1, COLUMNS), np.array(starts), cameras, halves, lamps
 
 
-def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
+def shape_of(size: Size) -> tuple[int, int]:
     """(width, height), both at least 1."""
     width, height = size if isinstance(size, tuple) else (int(size), int(size))
     if min(width, height) < 1 or width * height > MOST_PIXELS:
@@ -51,9 +53,7 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
-def render(
-    scenes: Sequence[Scene], size: int | tuple[int, int] = 128
-) -> UInt8[np.ndarray, "n h w 3"]:
+def render(scenes: Sequence[Scene], size: Size = 128) -> UInt8[np.ndarray, "n h w 3"]:
     """Images of scenes; `size` is a side or (width, height), to which the view is squeezed."""
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
@@ -64,18 +64,16 @@ def render(
     return out
 
 
-def visible_pixels(
-    scenes: Sequence[Scene], size: tuple[int, int] = (320, 240)
-) -> list[Int[np.ndarray, "objects"]]:
+def visible_pixels(scenes: Sequence[Scene]) -> list[Int[np.ndarray, "objects"]]:
     """Per scene, how many pixels show each object: what the official 200-pixel rule counts."""
     objects, starts, cameras, halves, _ = pack(scenes)
     spans = [objects[a:b] for a, b in pairwise(starts)]
     seen = zip(spans, cameras, halves, strict=True)
-    return [count_visible(own, camera, half, *shape_of(size)) for own, camera, half in seen]
+    return [count_visible(own, camera, half, *OFFICIAL) for own, camera, half in seen]
 
 
 def layers(
-    scenes: Sequence[Scene], size: int | tuple[int, int] = 128
+    scenes: Sequence[Scene], size: Size = 128
 ) -> tuple[Int[np.ndarray, "n h w"], Float[np.ndarray, "n h w"]]:
     """Which object each pixel's centre shows (-1: the ground), and its depth along the view."""
     width, height = shape_of(size)

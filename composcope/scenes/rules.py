@@ -2,8 +2,7 @@
 
 |p_i - p_j| - r_i - r_j >= min_distance,   |(p_i - p_j) . d| not in (0, margin),   pixels shown by i >= min_pixels
 
-for all i != j and d the two directions of the ground, right and behind, of the scene's own camera.
-"""
+for all i != j and d the two directions of the ground, right and behind, of the scene's camera."""
 
 import math
 from collections.abc import Sequence
@@ -65,10 +64,10 @@ class Rules:
                 raise InputError(f"{field.name} is a number from 0 on, not {value}")
 
 
-Places = Sequence[tuple[float, float]]
+Places = Sequence[tuple[float, float]] | None
 
 
-def sample(seed: int, index: int, rules: Rules, places: Places | None = None) -> Scene:
+def sample(seed: int, index: int, rules: Rules, places: Places = None) -> Scene:
     """Scene `index` of `seed`, the same whatever else is drawn.
 
     places: an object is put at each (u, v). They are exempt from the margins and from `spread`.
@@ -77,9 +76,7 @@ def sample(seed: int, index: int, rules: Rules, places: Places | None = None) ->
     return draw(seed, index, 1, rules, places)[0]
 
 
-def draw(
-    seed: int, start: int, count: int, rules: Rules, places: Places | None = None
-) -> list[Scene]:
+def draw(seed: int, start: int, count: int, rules: Rules, places: Places = None) -> list[Scene]:
     """Scenes start .. start + count - 1 of `seed`."""
     where = np.array(() if places is None else places, float).reshape(-1, 2)
     if not ((where >= 0) & (where <= 1)).all():
@@ -114,15 +111,14 @@ def named(look: list[float], at: list[float]) -> Object:
     return Object(*kind, x=at[0], y=at[1], rotation=look[4])
 
 
-def impossible(why: int, index: int, count: int, rules: Rules, places: Places | None) -> str:
+def impossible(why: int, index: int, count: int, rules: Rules, places: Places) -> str:
     if why == NO_GROUND:
         place = tuple(places[count])  # type: ignore[index]
         return f"no object can stand at the place {place}: it is not on the flat ground"
     if places is not None:
         return f"no {len(places)} objects at the given places are free of overlap in scene {index}: they are too close"
-    asked = (
-        f"distance {rules.min_distance}, margin {rules.margin}, {rules.min_pixels} visible pixels"
-    )
+    lengths = f"distance {rules.min_distance}, margin {rules.margin}"
+    asked = f"{lengths}, {rules.min_pixels} visible pixels"
     return f"no scene of {count} objects was found to meet the rules ({asked}): ask for fewer or loosen them"
 
 

@@ -1,7 +1,6 @@
 """A scene is a handful of objects on the ground, a camera and three lamps, seen in places (u, v).
 
-(u, v) = pinhole(centre), fractions of the view's width and height, so a location does not depend on
-the image's size"""
+(u, v) = pinhole(centre), fractions of the view's width and height, whatever the image's size"""
 
 import math
 from dataclasses import dataclass
@@ -41,6 +40,9 @@ HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3
 VIEWS = {"full": HALF_WIDTH, "square": HALF_HEIGHT}
 
 
+Point = tuple[float, float, float]
+
+
 @dataclass(frozen=True)
 class Object:
     """One object resting on the ground at (x, y); `rotation`: degrees, used as radians."""
@@ -64,10 +66,10 @@ class Scene:
     """Objects, the positions of the camera (it looks at the origin, +z up) and lamps, the view."""
 
     objects: tuple[Object, ...] = ()
-    camera: tuple[float, float, float] = CAMERA
-    key: tuple[float, float, float] = LAMPS["Key"]
-    fill: tuple[float, float, float] = LAMPS["Fill"]
-    back: tuple[float, float, float] = LAMPS["Back"]
+    camera: Point = CAMERA
+    key: Point = LAMPS["Key"]
+    fill: Point = LAMPS["Fill"]
+    back: Point = LAMPS["Back"]
     view: str = "full"
 
     def __post_init__(self) -> None:
@@ -88,7 +90,7 @@ class Seen:
     places: tuple[tuple[float, float], ...]
 
 
-def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
+def camera_axes(camera: Point) -> np.ndarray:
     """Rows: right, up, forward of a camera that looks at the origin with +z up."""
     x, y, z = camera
     flat, length = math.hypot(x, y), math.sqrt(x * x + y * y + z * z)
@@ -96,9 +98,7 @@ def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
     return np.array([(-y / flat, x / flat, 0.0), up, (-x / length, -y / length, -z / length)])
 
 
-def project(
-    camera: tuple[float, float, float], point: tuple[float, float, float], view: str = "full"
-) -> tuple[float, float, float]:
+def project(camera: Point, point: Point, view: str = "full") -> Point:
     """(u, v, depth) of a point: fractions of the view, and the distance along its direction."""
     right, up, depth = (camera_axes(camera) @ np.subtract(point, camera)).tolist()
     return 0.5 + right / depth / VIEWS[view] / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth
