@@ -138,8 +138,8 @@ def examples_of(model: Model, images: Images) -> Make:
         if cond is None or not isinstance(net, LocalUNet):
             return Examples(x0, cond)
         # Positions below zero: the choice of patches must not use the numbers their noise will use.
-        sources = [generator(seed, -1 - position) for position in range(start, start + count)]
-        image, cell = net.patches.pick(cond, sources)
+        chances = [generator(seed, -1 - position) for position in range(start, start + count)]
+        image, cell = net.patches.pick(cond, chances)
         local = net.patches.conditions(cond, image, cell)
         return Examples(net.patches.pixels(x0, image, cell), local, net.patches.inside(local))
 

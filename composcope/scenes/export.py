@@ -87,10 +87,10 @@ def claim(job: Job, out: Path) -> None:
         write_text(file, text)
 
 
-def chunks(job: Job, indices: range) -> Iterator[range]:
-    """The images that are in memory at a time."""
+def chunk(job: Job) -> int:
+    """How many images are in memory at a time."""
     width, height = shape_of(job.size)
-    return spans(indices, max(1, min(CHUNK, PIXELS // (width * height))))
+    return max(1, min(CHUNK, PIXELS // (width * height)))
 
 
 def spans(indices: range, length: int) -> Iterator[range]:
@@ -101,7 +101,7 @@ def spans(indices: range, length: int) -> Iterator[range]:
 def examples(job: Job, indices: range, tick: Tick) -> Iterator[Example]:
     """Scenes rendered and encoded, a few in memory at a time."""
     with ThreadPoolExecutor() as pool:
-        for some in chunks(job, indices):
+        for some in spans(indices, chunk(job)):
             scenes = draw(job.seed, some.start, len(some), job.rules)
             images = pool.map(encoded, render(scenes, job.size))
             for index, scene, png in zip(some, scenes, images, strict=True):
@@ -120,7 +120,7 @@ def write_clevr(job: Job, out: Path, tick: Tick) -> None:
     """images/*.png and, last, CLEVR_scenes.json."""
     # A file is waited for until it is on the disk, so several at a time.
     with ThreadPoolExecutor() as pool:
-        for indices in chunks(job, range(job.num)):
+        for indices in spans(range(job.num), chunk(job)):
             if all((out / "images" / image_filename(i)).exists() for i in indices):
                 tick(len(indices))
                 continue
