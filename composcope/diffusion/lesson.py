@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from composcope.diffusion.checkpoint import Weights
-from composcope.diffusion.log import sums
+from composcope.diffusion.log import Sums, sums
 from composcope.diffusion.loss import Noise
 from composcope.diffusion.penalty import Penalty
 from composcope.diffusion.recipe import Recipe, layout
@@ -27,7 +27,7 @@ class Examples:
 
 Make: TypeAlias = Callable[[int, int], Examples]  # (position of the first image, how many)
 # The mean loss, and the numbers for the log.
-Learned: TypeAlias = tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]
+Learned: TypeAlias = tuple[Float[Tensor, ""], Sums]
 
 
 @runtime_checkable

@@ -16,9 +16,10 @@ from composcope.files import named, parse_json, write_text
 
 NAMES = ("loss", "error/low", "error/middle", "error/high")
 Numbers = Float[Tensor, " n"]
+Sums = Float[Tensor, "2 4"]
 
 
-def sums(objective: Numbers, error: Numbers, sigma: Numbers, noise: Noise) -> Float[Tensor, "2 4"]:
+def sums(objective: Numbers, error: Numbers, sigma: Numbers, noise: Noise) -> Sums:
     """Sums and counts of the numbers of NAMES; these add up over parts and processes."""
     z = (sigma.log() - noise.P_mean) / noise.P_std
     member = torch.stack([z < -1, z.abs() <= 1, z > 1]).to(error)
@@ -49,7 +50,7 @@ class Log:
         if self.writes:
             self.board.close()
 
-    def write(self, step: int, images: int, totals: Tensor, extra: dict[str, float]) -> None:
+    def write(self, step: int, images: int, totals: Sums, extra: dict[str, float]) -> None:
         """One line: the means of what was added up by `sums`, and `extra`."""
         if not self.writes:
             return
