@@ -2,10 +2,9 @@
 
     loss = E [ lambda(sigma) / exp(u(sigma)) |D_student(x) - D_teacher(x)|^2 + u(sigma) ]
 
-It is the training loss with the teacher's answer for the image. x are states of walks from noise:
-half of the walkers follow the teacher, half the student, so that the student also learns to go on
-from where it has led itself. An evaluation of the teacher is both the target at a state and the
-step away from it, and is learned from again later: with K conditions it costs K + 1 passes."""
+x are states of walks from noise: half of the walkers follow the teacher, half the student, so that
+it also learns to go on from where it has led itself. An evaluation of the teacher is both the target
+at a state and the step away from it, and is learned from again: it costs K + 1 passes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,14 +3,11 @@
     F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a
-table. Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and
-back at the output, and `waves` adds input planes that say where a pixel is. With `slots`, cond is
-so many entries of equal length, which one label map, shared by all of them, embeds: a sum that does
-not depend on which slot holds what. `gate` adds gate^2 output channels (see Precond). `bilinear`
-keeps the label out of the embedding's SiLU and multiplies by the gains after the block's SiLU: what
-a block adds is then linear in cond, as the mean image of separate objects is. Small networks on
-centred images, whose background has no hint of place, otherwise take several times as long to learn
-where a label points."""
+table. `fold`, `waves`, `slots`, `gate` and `bilinear` are beyond the original. With `slots`, one map
+embeds all entries of cond: a sum that does not depend on which slot holds what. `bilinear` keeps the
+label out of the embedding's SiLU and multiplies by the gains after the block's: what a block adds is
+then linear in cond, as the mean image of separate objects is. Small networks on centred images,
+whose background has no hint of place, otherwise take several times as long to learn it."""
 
 import math
 from collections.abc import Sequence
@@ -52,7 +49,7 @@ class UNet(nn.Module):
         attn_balance: float = 0.3,  #                    of main path (0) and self-attention (1)
         clip_act: float | None = 256,  #                 activations are cut at +-this; None: never
         fold: int = 1,  #                                fold x fold pixels become channels
-        waves: int = 0,  #                               waves^2 planes of products of waves
+        waves: int = 0,  #                               waves^2 input planes: where a pixel is
         slots: int = 1,  #                               entries of cond that one map embeds
         gate: int = 0,  #                                gate^2 more output channels (see Precond)
         bilinear: bool = False,  #                       gains linear in cond, after the SiLU

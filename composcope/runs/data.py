@@ -69,9 +69,8 @@ def batches(data: Folder | Stream) -> Images:
 class Stored:
     """Images in memory, in a new order each time round.
 
-    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any of the
-    layouts of scenes/sources.py, of which the conditions are left alone. With the view `square` they
-    are cut to their centre square, as pictures with labels are."""
+    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any layout of
+    scenes/sources.py, without its conditions. With the view `square` they are cut to their centre."""
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed
