@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["LocalConditions", "Rules", "audit", "detect", "draw", "evaluate", "load", "models"]
 __all__ += ["render", "rows", "sample"]
-
 ROOMS = {
     "load": "runs",  # a trained model, by name or folder
     "models": "study.shipped",  # which come with the package

@@ -32,16 +32,14 @@ def read_npz(path: str | Path, *names: str) -> dict[str, np.ndarray]:
 
 
 def check(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], size: int) -> None:
-    """An InputError if the arrays are longer than their file can hold, or than half of this
-    machine's memory."""
+    """An InputError for arrays longer than their file can hold, or than half of the memory."""
     claimed = sum(header(archive, entry) for entry in entries.values())
     if claimed > RATIO * size:
         raise InputError(f"{claimed} bytes are claimed, more than a file of {size} can hold")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if claimed > memory // 2:
-        raise InputError(
-            f"{claimed >> 30} GiB are claimed, more than half of this machine's memory"
-        )
+        claim = f"{claimed >> 30} GiB are claimed"
+        raise InputError(f"{claim}, more than half of this machine's memory")
 
 
 def header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:

@@ -1,11 +1,9 @@
-"""Random numbers without a state: number n of the stream of (seed, index, use) is a function of
-these four.
+"""Random numbers without a state: number n of a stream is a function of (seed, index, use, n).
 
-key = mix(mix(mix(seed) + index) + use),  number n = mix(key + n gamma)  (SplitMix64: Steele, Lea,
-Flood, OOPSLA 2014)
+key = mix(mix(mix(seed) + index) + use),   number n = mix(key + n gamma)
 
-So scene i does not depend on which scenes were made before it, in which batch, or by how many
-threads."""
+This is SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). So scene i does not depend on which scenes
+were made before it, in which batch, or by how many threads."""
 
 import numpy as np
 

@@ -1,5 +1,4 @@
-"""numba as the renderer uses it: machine code that is kept on disk and runs without the interpreter's
-lock."""
+"""numba as the renderer uses it: machine code kept on disk, which runs without Python's lock."""
 
 import atexit
 import inspect
@@ -8,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -19,22 +19,19 @@ FOLDERS = (PACKAGE, PACKAGE / "scenes")
 KERNELS = ("scene", "chance", "geometry", "shading", "render", "rules", "compiled")
 
 
-def compiled(function: Callable) -> Callable:
-    """Compile a function when it is first called. The tests' type checks wrap it; what is compiled
-    is the function."""
-    return njit(cache=True, nogil=True, error_model="numpy")(inspect.unwrap(function))
+def compiled(function: Callable, parallel: bool = False) -> Callable:
+    """Compile a function when it is first called, without what the tests' type checks wrap it in.
+
+    parallel: its `prange` loops are spread over the cores."""
+    compiler = njit(cache=True, nogil=True, error_model="numpy", parallel=parallel)
+    return compiler(inspect.unwrap(function))
 
 
-def parallel(function: Callable) -> Callable:
-    """The same with its `prange` loops spread over the cores."""
-    return njit(cache=True, nogil=True, error_model="numpy", parallel=True)(
-        inspect.unwrap(function)
-    )
+parallel = partial(compiled, parallel=True)
 
 
 def keep_somewhere() -> None:
-    """Where neither the package nor the user's folder can be written to, machine code is kept in a
-    temporary one."""
+    """Where neither the package nor the user's folder can be written to: a temporary one."""
     if numba.config.CACHE_DIR:
         return
     try:
@@ -44,8 +41,7 @@ def keep_somewhere() -> None:
 
 
 def temporary() -> Path:
-    """A folder of this user alone (what is in it will be run), the same in every process where that
-    is possible."""
+    """A folder of this user alone (what is in it will be run), if possible the same each time."""
     shared = Path(tempfile.gettempdir()) / f"composcope-{os.getuid()}"
     with suppress(OSError):
         shared.mkdir(mode=0o700, exist_ok=True)
@@ -63,8 +59,7 @@ def temporary() -> Path:
 
 
 def forget_old() -> None:
-    """Drop machine code older than any kernel: numba looks at the file of a function, but not of
-    its callees."""
+    """Drop machine code older than any kernel: numba does not look at the files of callees."""
     files = [file for folder in FOLDERS for file in folder.glob("*.py") if file.stem in KERNELS]
     changed = max(file.stat().st_mtime for file in files)
     indices = [file for folder in FOLDERS for file in (folder / "__pycache__").glob("*.nbi")]

@@ -1,16 +1,30 @@
-"""What is not our bug: bad input, a full disk, Ctrl-C. A command tells it in one sentence and ends
-with a code."""
+"""What is not our bug: bad input, a full disk, Ctrl-C; a command tells it in one sentence."""
 
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 
 class InputError(ValueError):
     """Something the user gave is wrong; the message is one sentence that names what and where."""
+
+
+def check_name(noun: str, name: object, names: Collection[str]) -> None:
+    """An InputError for what is none of these names."""
+    if name not in names:
+        raise InputError(f"there is no {noun} {name!r}; the {noun}s are {', '.join(names)}")
+
+
+@contextmanager
+def told_at(where: str) -> Iterator[None]:
+    """Whatever input is found to be wrong inside, the sentence begins with where it is."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 class Stopped(Exception):
@@ -24,11 +38,9 @@ class Stopped(Exception):
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """The work of a command: whatever ends it but a bug becomes one sentence on standard error and
-    an exit code."""
+    """The work of a command: what ends it, but for a bug, becomes a sentence and an exit code."""
     open_streams()
-    # Elsewhere Python has no signals.
-    in_main = threading.current_thread() is threading.main_thread()
+    in_main = threading.current_thread() is threading.main_thread()  # elsewhere are no signals
     before = signal.signal(signal.SIGTERM, stopped) if in_main else None
     try:
         try:
@@ -55,8 +67,7 @@ def sentences() -> Iterator[None]:
 
 
 def open_streams() -> None:
-    """Streams that were closed lead nowhere; characters that a terminal does not have become
-    question marks."""
+    """Closed streams lead nowhere; characters that a terminal lacks become question marks."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -66,8 +77,7 @@ def open_streams() -> None:
 
 
 def flush() -> None:
-    """What was printed is on its way before the command ends well: a full disk is told, not passed
-    over."""
+    """What was printed is on its way before the command ends well: a full disk is told."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

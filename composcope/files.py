@@ -1,5 +1,4 @@
-"""Files that appear whole or not at all, folders that one process at a time may write to, JSON with
-its types checked.
+"""Files that appear whole or not at all, folders for one process at a time, JSON of known types.
 
 What is refused leaves nothing behind: folders and locks that were made for it go again."""
 
@@ -57,8 +56,7 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it becomes `path` in one step, on failure it
-    is removed."""
+    """A temporary path beside `path`; on success it becomes `path` in one step, else it goes."""
     path = Path(path)
     check_file(path)
     partial = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
@@ -81,8 +79,7 @@ PARTIAL = re.compile(r"\..+\.(?P<host>[^.]+)\.(?P<process>\d+)\.part")
 
 @cache
 def sweep(folder: Path) -> None:
-    """Remove what processes of this machine were writing here when they were killed; once a process
-    and folder."""
+    """Remove what killed processes of this machine were writing here; once a process and folder."""
     for path in folder.glob(".*.part"):
         found = PARTIAL.fullmatch(path.name)
         if found and found["host"] == socket.gethostname() and not lives(int(found["process"])):
@@ -95,8 +92,7 @@ def is_partial(path: Path) -> bool:
 
 
 def clear(folder: Path) -> None:
-    """Remove all that writers of any machine left half done below a folder that this process alone
-    may write to."""
+    """Remove all that writers of any machine left half done below a folder that is ours alone."""
     for path in folder.rglob(".*.part"):
         if is_partial(path):
             path.unlink(missing_ok=True)
@@ -104,11 +100,10 @@ def clear(folder: Path) -> None:
 
 def lives(process: int) -> bool:
     try:
-        os.kill(process, 0)
+        with suppress(PermissionError):
+            os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:
-        pass
     return True
 
 
@@ -137,14 +132,12 @@ def write_pngs(folder: Path, pictures: Mapping[str, Any]) -> None:
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """Hold `folder` for this process; a second one gets an InputError at once. The lock dies with
-    its holder."""
+    """Hold `folder` alone, at most while this process lives; a second gets an InputError at once."""
     folder = Path(folder)
     with folder_for(folder), held(folder / ".lock", wait=False) as file:
         if file is None:
-            raise InputError(
-                f"{folder} is in use by another process; wait for it or choose another folder"
-            )
+            advice = "wait for it or choose another folder"
+            raise InputError(f"{folder} is in use by another process; {advice}")
         yield
 
 
@@ -158,8 +151,7 @@ def alone(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def held(path: Path, wait: bool) -> Iterator[IO | None]:
-    """The lock file `path`, which is there only while it is held; None if another holds it and we
-    do not `wait`."""
+    """The lock file `path`, there only while it is held; None if another has it, without `wait`."""
     while True:
         file = open(path, "a")  # noqa: SIM115 (closed below)
         try:

@@ -1,8 +1,6 @@
-"""The one reader of pictures: PNG and JPEG, whatever their file is called; every failure is one
-sentence.
+"""The one reader of pictures, PNG and JPEG whatever their file is called, which fails in sentences.
 
-Other formats stay closed: some of them are programs (PostScript) or are read by libraries of their
-own."""
+Other formats stay closed: some are programs (PostScript) or are read by libraries of their own."""
 
 import io
 import warnings

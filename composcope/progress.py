@@ -6,20 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from rich import progress
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
@@ -27,45 +17,36 @@ T = TypeVar("T")
 NARROW = 80  # columns: below this only what is done and the time left have room
 
 
-class Rate(ProgressColumn):
+class Rate(progress.ProgressColumn):
     """Steps a second since the start of this task."""
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: progress.Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text(f"{speed:,.1f}/s" if speed else "", style="cyan")
 
 
 def console() -> Console:
     """Standard error; nowhere, if it was closed."""
-    if sys.stderr is None:
-        return Console(quiet=True)
-    return Console(stderr=True)
+    return Console(quiet=True) if sys.stderr is None else Console(stderr=True)
 
 
-def bar() -> Progress:
-    """A rich Progress with our columns; the caller adds tasks. `description` may be updated with
-    the latest numbers.
+def bar() -> progress.Progress:
+    """A bar with our columns, to which the caller adds tasks; their `description` may change.
 
     Of the processes of one torchrun only the first shows it."""
     shown = console()
-    columns: list[ProgressColumn] = [TextColumn("{task.description}")]
-    if shown.width < NARROW:
-        columns += [TaskProgressColumn(), TimeRemainingColumn()]
-    else:
-        columns += [
-            BarColumn(),
-            MofNCompleteColumn(),
-            Rate(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        ]
-    return Progress(*columns, console=shown, disable=os.environ.get("RANK", "0") != "0")
+    columns: list[progress.ProgressColumn] = [progress.TaskProgressColumn()]
+    if shown.width >= NARROW:
+        columns = [progress.BarColumn(), progress.MofNCompleteColumn(), Rate()]
+        columns.append(progress.TimeElapsedColumn())
+    columns = [progress.TextColumn("{task.description}"), *columns, progress.TimeRemainingColumn()]
+    return progress.Progress(*columns, console=shown, disable=os.environ.get("RANK", "0") != "0")
 
 
 def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
     """Iterate over `items` under a bar named `what`."""
-    with bar() as progress:
-        yield from progress.track(items, description=what, total=total)
+    with bar() as shown:
+        yield from shown.track(items, description=what, total=total)
 
 
 def tell(*told: Any, json: str | None = None) -> None:

@@ -3,6 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 
@@ -11,16 +12,15 @@ class Interrupted(BaseException):
 
 
 class Stop:
-    """`with Stop() as stop`: `stop.number` is the signal that came, or 0. A second Ctrl-C ends the
-    process as usual.
+    """`with Stop() as stop`: `stop.number` is the signal that came, or 0.
 
-    In a thread other than the main one, where Python has no signals, nothing ever comes."""
+    A second Ctrl-C ends the process as usual. Outside the main thread, where Python has no signals,
+    nothing ever comes."""
 
     def __init__(self, patient: bool = False):
         self.number = 0
-        self.patient = (
-            patient  # torchrun repeats to its processes what the terminal has sent them already
-        )
+        # Torchrun repeats to its processes what the terminal has sent them already.
+        self.patient = patient
         self.breakable = False
 
     def __enter__(self) -> "Stop":
@@ -47,8 +47,7 @@ class Stop:
             return
         self.breakable = True
         try:
-            work()
-        except Interrupted:
-            pass
+            with suppress(Interrupted):
+                work()
         finally:
             self.breakable = False

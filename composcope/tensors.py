@@ -1,6 +1,7 @@
 """Tensors on disk: safetensors, which run no code; a failure is one sentence with the file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -26,10 +27,8 @@ def save_tensors(
 
 def read_tensors(path: str | Path, finite: bool = False) -> dict[str, Tensor]:
     """All tensors by name; where they have to be `finite`, others are refused."""
-    try:
+    with told(f"{path} cannot be read"):
         tensors = load_file(path)
-    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
     for name, tensor in tensors.items():
         if finite and tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise InputError(f"{path}: the numbers of {name} are not finite")
@@ -38,20 +37,22 @@ def read_tensors(path: str | Path, finite: bool = False) -> dict[str, Tensor]:
 
 def read_tensor(path: str | Path, name: str) -> Tensor:
     """One tensor of a file; the others are not read."""
-    try:
-        with safe_open(path, "pt") as file:
-            return file.get_tensor(name)
-    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} does not hold {name} ({first_line(error)})") from None
+    with told(f"{path} does not hold {name}"), safe_open(path, "pt") as file:
+        return file.get_tensor(name)
 
 
 def read_about(path: str | Path) -> dict[str, str]:
     """The words about the tensors of a file."""
+    with told(f"{path} cannot be read"), safe_open(path, "pt") as file:
+        return file.metadata() or {}
+
+
+@contextmanager
+def told(sentence: str) -> Iterator[None]:
     try:
-        with safe_open(path, "pt") as file:
-            return file.metadata() or {}
+        yield
     except (SafetensorError, OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
+        raise InputError(f"{sentence} ({first_line(error)})") from None
 
 
 def first_line(error: Exception) -> str:

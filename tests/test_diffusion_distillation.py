@@ -100,7 +100,7 @@ def test_states_are_those_of_walks():
             assert torch.equal(lesson.cond[walker], ask(seen[walker] * 4 + walker))
     assert seen == {0: 10, 1: 9, 2: 8, 3: 7}
     assert int(lesson.past.count) == 1 + 1 + 2 + 3 + 4 * 7  # walkers set off one after another
-    assert (lesson.past.target == 0.7).all()
+    assert (lesson.past.states["target"] == 0.7).all()
 
 
 def test_half_of_the_walkers_follow_the_student():

@@ -1,13 +1,11 @@
-"""Checkpoints that are whole or are not there: tensors in safetensors, beside them a JSON with
-their SHA-256.
+"""Checkpoints that are whole or are not there: STEP.safetensors, then STEP.json with its SHA-256.
 
-STEP.safetensors is written first, STEP.json last; a pair whose checksum does not hold is named and
-passed over."""
+A pair whose checksum does not hold is named and passed over."""
 
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -53,22 +51,18 @@ def save(folder: Path, step: int, tensors: Weights) -> None:
 
 def latest(folder: Path) -> tuple[int, dict[str, Tensor]] | None:
     """The newest checkpoint that is sound, as (step, tensors); None when there is none."""
-    return next(sound(folder), None)
-
-
-def sound(folder: Path) -> Iterator[tuple[int, dict[str, Tensor]]]:
     for file in sorted(folder.glob("*.json"), reverse=True):
         path = file.with_suffix(".safetensors")
         try:
             note: Note = read_json(file, Note)
             if f"{note.step:09d}" == path.stem and note.sha256 == sha256(path):
-                yield note.step, read_tensors(path)
-                continue
+                return note.step, read_tensors(path)
             reason = "its checksum does not hold"
         except (OSError, InputError) as error:
             reason = str(error)
         advice = "going on from the checkpoint before it"
         print(f"composcope: {path} is damaged ({reason}); {advice}", file=sys.stderr)
+    return None
 
 
 class State:
@@ -106,8 +100,9 @@ class State:
         likes = own | {name: self.weights[name[2:]] for name in self.optimizer.names()}
         for name, like in likes.items():
             if name not in kept or kept[name].shape != like.shape:
-                reason = f"is not of this run ({name}); remove it"
-                raise InputError(f"the checkpoint of step {step} {reason}")
+                raise InputError(
+                    f"the checkpoint of step {step} is not of this run ({name}); remove it"
+                )
         for name, tensor in own.items():
             tensor.copy_(kept[name])
         self.optimizer.restore(step, kept)

@@ -1,7 +1,6 @@
 """The contract in the middle of the project, and what measurements need of a conditioner.
 
-denoiser(x, sigma, cond) -> x0            score: (denoiser(x, sigma, cond) - x) / sigma^2
-(EDM, equation 3)"""
+denoiser(x, sigma, cond) -> x0      score: (denoiser(x, sigma, cond) - x) / sigma^2  (EDM, eq. 3)"""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ Cond = Float[Tensor, "batch features"] | None
 Condition: TypeAlias = Any  # one thing asked for: a location (u, v), a colour name, a word
 ConditionSet: TypeAlias = Sequence[Condition]  # what is asked of one image
 Conds = Float[Tensor, "sets features"]  # a row of cond for each of several condition sets
-
+Pictures = UInt8[np.ndarray, "batch rows columns 3"]
 
 STEEP = 4.0  # logits of the gate are this many times an output of unit magnitude
 
@@ -36,8 +35,7 @@ class Denoiser(Protocol):
 
 @runtime_checkable
 class Conditioner(Protocol):
-    """Turns condition sets into `cond`. What is random about it (the slot of a list entry) comes
-    from `seed` alone.
+    """Turns condition sets into `cond`. What is random about it comes from `seed` alone.
 
     Two methods more, if it has them, serve interventions: `split(cond)`, where cond is a sum of
     parts, one a condition, gives these; `places(parts)` the (u, v) in [0, 1]^2 they speak of."""
@@ -48,18 +46,13 @@ class Conditioner(Protocol):
     def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds: ...
 
     def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
-        """Row 0: the whole set; row k + 1: the set without its k-th condition, all others as they
-        were."""
+        """Row 0: the whole set; row k + 1: without its k-th condition, the others as they were."""
         ...
 
 
 @runtime_checkable
 class Drawer(Protocol):
-    """A denoiser with all that drawing images of conditions takes: a trained run, or a wrapper
-    around one.
-
-    `about` are the coordinates under which its measurements are kept: run, snapshot, images,
-    weights, intervention."""
+    """A denoiser with all that drawing takes: a trained run, or a wrapper around one."""
 
     @property
     def conditioner(self) -> Any:
@@ -71,13 +64,13 @@ class Drawer(Protocol):
         ...
 
     @property
-    def about(self) -> Mapping[str, Any]: ...
+    def about(self) -> Mapping[str, Any]:
+        """The coordinates of its measurements: run, snapshot, images, weights, intervention."""
+        ...
 
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X: ...
 
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
-        """x as pictures."""
-        ...
+    def decode(self, x: X) -> Pictures: ...
 
 
 def takes(called: Any, count: int) -> bool:
@@ -133,7 +126,7 @@ class Wrapper:
     def about(self) -> Mapping[str, Any]:
         return {**getattr(self.denoiser, "about", {}), **self.changes}
 
-    def decode(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
+    def decode(self, x: X) -> Pictures:
         return self.denoiser.decode(x)  # type: ignore[attr-defined]
 
 
@@ -150,8 +143,7 @@ class Counted(Wrapper):
 
 
 class Precond(nn.Module):
-    """The Denoiser of a network, by EDM's preconditioning: D(x) = c_skip x + c_out F(c_in x,
-    c_noise)  (EDM, eq. 7).
+    """The Denoiser of a network: D(x) = c_skip x + c_out F(c_in x, c_noise)  (EDM, eq. 7).
 
     The coefficients keep the network's input and training target at unit variance for data of
     standard deviation sigma_data (EDM, table 1). `uncertainty` maps c_noise to the log-variance
@@ -160,8 +152,7 @@ class Precond(nn.Module):
     With `gate` the network has gate^2 more outputs for each pixel, the weights k of a kernel over
     its neighbourhood of gate x gate pixels, and D(x) = c_skip sum_j k_j x_j + c_out F. At low noise
     F must otherwise hand on the noise itself wherever the image is smooth, which a network on
-    folded pixels is too narrow for; on flat ground it can now say k = 0, on smooth surfaces average
-    (LOG.md)."""
+    folded pixels is too narrow for; on flat ground it can now say k = 0, or average (LOG.md)."""
 
     sigma_data: Tensor
 
@@ -193,8 +184,7 @@ class Precond(nn.Module):
 def weighted(x: X, logits: Float[Tensor, "batch kernel height width"], side: int) -> X:
     """At each pixel sum_j k_j x_j over its side x side neighbours, zero outside the image.
 
-    k = softmax(0, logits) without its first entry: weights are positive and add up to less than 1.
-    """
+    k = softmax(0, logits) without its first entry: positive, of a sum below 1."""
     none = torch.zeros_like(logits[:, :1])
     k = (STEEP * torch.cat([none, logits], 1)).softmax(1)[:, 1:]
     neighbours = F.unfold(x, side, padding=side // 2).unflatten(1, (x.shape[1], side**2))

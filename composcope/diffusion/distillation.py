@@ -2,10 +2,9 @@
 
     loss = E [ lambda(sigma) / exp(u(sigma)) |D_student(x) - D_teacher(x)|^2 + u(sigma) ]
 
-It is the training loss with the teacher's answer for the image. x are states of walks from noise:
-half of the walkers follow the teacher, half the student, so that the student also learns to go on
-from where it has led itself. An evaluation of the teacher is both the target at a state and the
-step away from it, and is learned from again later: with K conditions it costs K + 1 passes."""
+x are states of walks from noise: half of the walkers follow the teacher, half the student, so that
+it also learns to go on from where it has led itself. An evaluation of the teacher is both the target
+at a state and the step away from it, and is learned from again: it costs K + 1 passes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from composcope.diffusion.checkpoint import Weights
 from composcope.diffusion.denoiser import Denoiser, X
+from composcope.diffusion.lesson import Learned
 from composcope.diffusion.log import sums
 from composcope.diffusion.loss import Loss, Noise, generator
 from composcope.diffusion.recipe import Recipe, layout
@@ -51,8 +51,7 @@ class Walks:
 
 @dataclass(frozen=True)
 class Starts:
-    """The walks that begin at a step. Each has levels of its own, shifted by part of a step: the
-    student is to know all noise levels, not those of one schedule."""
+    """The walks that begin at a step, each with its levels shifted: the student is to know all."""
 
     step: int
     walker: Int[Tensor, " new"]
@@ -67,8 +66,9 @@ Ask = Callable[[int], Float[Tensor, " features"]]  # the number of a walk -> its
 def starts_of(
     walks: Walks, recipe: Recipe, shape: tuple[int, int, int], ask: Ask
 ) -> Callable[[int, int], Starts]:
-    """(position of the first state, how many) -> the walks that begin there. Walker i begins anew
-    when step + i is a multiple of the walk's length; all that is random comes from (seed, walk)."""
+    """(position of the first state, how many) -> the walks that begin there, from (seed, walk).
+
+    Walker i begins anew when step + i is a multiple of the walk's length."""
 
     def make(start: int, count: int) -> Starts:
         step = start // count
@@ -110,12 +110,9 @@ class Following:
         self.x = torch.zeros(walkers, *shape, device=device)
         self.cond = torch.zeros(walkers, features, device=device)
         self.shift = torch.zeros(walkers, device=device)
-        # The last states with what the teacher said there, the oldest overwritten first.
         self.past = Past(walks.memory, shape, features, device)
 
-    def __call__(
-        self, loss: Loss, made: Starts, sources: list[torch.Generator]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
+    def __call__(self, loss: Loss, made: Starts, sources: list[torch.Generator]) -> Learned:
         device = self.x.device
         self.begin(made)
         order = layout(self.recipe)
@@ -145,8 +142,7 @@ class Following:
         # One step down for each walker, where its guide leads: Euler's (EDM, eq. 3).
         leads = (way % 2 == 0)[:, None, None, None]
         guide = torch.where(leads, target, denoised[: len(way)].detach().to(target))
-        lower = self.walks.sigma(at + 1)
-        share = (lower / sigma)[:, None, None, None]
+        share = (self.walks.sigma(at + 1) / sigma)[:, None, None, None]
         self.x[way] = guide + share * (x - guide)
 
         noise = Noise(self.recipe.P_mean, self.recipe.P_std)
@@ -174,33 +170,31 @@ class Following:
 
 
 class Past:
-    """The last states and what the teacher said there."""
+    """The last states and what the teacher said there; the oldest are overwritten first."""
 
     def __init__(
         self, size: int, shape: tuple[int, int, int], features: int, device: torch.device | str
     ):
-        self.x = torch.zeros(size, *shape, device=device)
-        self.sigma = torch.zeros(size, device=device)
-        self.cond = torch.zeros(size, features, device=device)
-        self.target = torch.zeros(size, *shape, device=device)
+        self.size = size
+        self.device = device
         self.count = torch.zeros((), dtype=torch.long)  # states that were ever added
+        shapes = {"x": shape, "sigma": (), "cond": (features,), "target": shape}
+        self.states = {
+            name: torch.zeros(size, *of_one, device=device) for name, of_one in shapes.items()
+        }
 
     def add(self, x: X, sigma: Tensor, cond: Tensor, target: X) -> None:
-        size = len(self.x)
-        index = (int(self.count) + torch.arange(len(x), device=x.device)) % size
-        index = index[-size:]  # of more than it holds, the last
-        for memory, new in zip(self.all(), (x, sigma, cond, target), strict=True):
-            memory[index] = new[-size:].to(memory)
+        index = (int(self.count) + torch.arange(len(x), device=x.device)) % self.size
+        index = index[-self.size :]  # of more than it holds, the last
+        for memory, new in zip(self.states.values(), (x, sigma, cond, target), strict=True):
+            memory[index] = new[-self.size :].to(memory)
         self.count += len(x)
 
-    def choose(self, num: int, source: torch.Generator) -> tuple[Tensor, ...]:
-        held = min(int(self.count), len(self.x))
+    def choose(self, num: int, source: torch.Generator) -> list[Tensor]:
+        held = min(int(self.count), self.size)
         index = torch.randint(held, (max(num, 0),), generator=source, device=source.device)
-        return tuple(memory[index.to(self.x.device)] for memory in self.all())
-
-    def all(self) -> tuple[Tensor, ...]:
-        return self.x, self.sigma, self.cond, self.target
+        return [memory[index.to(self.device)] for memory in self.states.values()]
 
     def tensors(self) -> dict[str, Tensor]:
-        names = ("past_x", "past_sigma", "past_cond", "past_target")
-        return {"count": self.count, **dict(zip(names, self.all(), strict=True))}
+        states = {f"past_{name}": memory for name, memory in self.states.items()}
+        return {"count": self.count, **states}

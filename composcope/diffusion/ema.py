@@ -1,5 +1,4 @@
-"""Averages of the weights over training, with a width relative to its length, and any other width
-afterwards.
+"""Averages of the weights over training, of a width relative to its length; others afterwards.
 
 average(t) = integral of p(tau) weights(tau),    p(tau) = (gamma + 1) tau^gamma / t^(gamma + 1)    (EDM2, eq. 121)
 
@@ -18,8 +17,7 @@ Weights = Mapping[str, Tensor]
 
 
 def gamma_of(sigma_rel: float) -> float:
-    """The exponent of a profile whose standard deviation is sigma_rel times the training's length
-    (EDM2, eq. 123).
+    """The exponent of a profile of deviation sigma_rel, in lengths of the training (EDM2, eq. 123).
 
     sigma_rel^2 = (gamma + 1) / ((gamma + 2)^2 (gamma + 3)) falls with gamma, from 1/12 (a plain
     mean) at gamma = 0."""

@@ -1,5 +1,4 @@
-"""Classifier-free guidance: a denoiser steered away from what it does when nothing is asked (Ho and
-Salimans 2022).
+"""Classifier-free guidance: away from what is done when nothing is asked (Ho and Salimans 2022).
 
 D_b + scale (D_c - D_b)            D_c asked for c, D_b asked for nothing"""
 

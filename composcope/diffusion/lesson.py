@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from composcope.diffusion.checkpoint import Weights
-from composcope.diffusion.log import sums
+from composcope.diffusion.log import Sums, sums
 from composcope.diffusion.loss import Noise
 from composcope.diffusion.penalty import Penalty
 from composcope.diffusion.recipe import Recipe, layout
@@ -26,35 +26,31 @@ class Examples:
 
 
 Make: TypeAlias = Callable[[int, int], Examples]  # (position of the first image, how many)
+# The mean loss, and the numbers for the log.
+Learned: TypeAlias = tuple[Float[Tensor, ""], Sums]
 
 
 @runtime_checkable
 class Lesson(Protocol):
-    """How what was made for a part of a batch becomes a loss, and what that leaves for the next
-    step: `tensors` go into the checkpoint."""
+    """How what was made for a part of a batch becomes a loss; `sources` are the images' generators."""
 
-    def __call__(
-        self, loss: nn.Module, made: Any, sources: list[torch.Generator]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
-        """The mean loss and the numbers for the log; `sources` are the images' generators."""
+    def __call__(self, loss: nn.Module, made: Any, sources: list[torch.Generator]) -> Learned: ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What is left for the next step, which goes into the checkpoint."""
         ...
-
-    def tensors(self) -> dict[str, Tensor]: ...
 
     def restore(self, kept: Weights) -> None: ...
 
 
 class Denoising:
-    """The lesson of images: noise is put on them, and the network takes it away. Nothing is left
-    for the next step."""
+    """The lesson of images: noise is put on them, and the network takes it away."""
 
     def __init__(self, recipe: Recipe, penalty: Penalty | None = None):
         self.recipe = recipe
         self.penalty = penalty
 
-    def __call__(
-        self, loss: nn.Module, made: Examples, sources: list[torch.Generator]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 4"]]:
+    def __call__(self, loss: nn.Module, made: Examples, sources: list[torch.Generator]) -> Learned:
         device = sources[0].device
         x0 = made.x0.to(device=device, memory_format=layout(self.recipe))
         cond = None if made.cond is None else made.cond.to(device)
@@ -68,11 +64,10 @@ class Denoising:
             without = self.penalty.draw(cond, x0.shape[2:], sources) or ()
         with torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16):
             objective, error, *far = loss(x0, sigma, noise, cond, *without)
-        numbers = sums(objective, error, sigma, levels)
         total = objective.mean()
         if self.penalty is not None and far:
             total = total + self.penalty.scaled(far[0])
-        return total, numbers
+        return total, sums(objective, error, sigma, levels)
 
     def tensors(self) -> dict[str, Tensor]:
         return {}

@@ -1,8 +1,6 @@
-"""What a training run says of itself: one JSON line an interval, the same numbers as TensorBoard
-scalars.
+"""What a training run says of itself: a JSON line an interval, and the same for TensorBoard.
 
-band(sigma) = low, middle or high: ln sigma more than a deviation below the mean of the noise
-distribution, near, above"""
+band(sigma) = low, middle or high: ln sigma below the mean by more than a deviation, near, above"""
 
 import json
 from pathlib import Path
@@ -17,12 +15,11 @@ from composcope.errors import InputError
 from composcope.files import named, parse_json, write_text
 
 NAMES = ("loss", "error/low", "error/middle", "error/high")
-
-
 Numbers = Float[Tensor, " n"]
+Sums = Float[Tensor, "2 4"]
 
 
-def sums(objective: Numbers, error: Numbers, sigma: Numbers, noise: Noise) -> Float[Tensor, "2 4"]:
+def sums(objective: Numbers, error: Numbers, sigma: Numbers, noise: Noise) -> Sums:
     """Sums and counts of the numbers of NAMES; these add up over parts and processes."""
     z = (sigma.log() - noise.P_mean) / noise.P_std
     member = torch.stack([z < -1, z.abs() <= 1, z > 1]).to(error)
@@ -31,8 +28,7 @@ def sums(objective: Numbers, error: Numbers, sigma: Numbers, noise: Noise) -> Fl
 
 
 class Log:
-    """Lines of log.jsonl up to `step`, where the run goes on; what follows is written again, the
-    same.
+    """Lines of log.jsonl up to `step`, from where the run goes on and writes the same again.
 
     Of several processes only the one that `writes` does."""
 
@@ -54,10 +50,8 @@ class Log:
         if self.writes:
             self.board.close()
 
-    def write(
-        self, step: int, images: int, totals: Float[Tensor, "2 4"], extra: dict[str, float]
-    ) -> None:
-        """One line: the means of what was added up, and `extra`."""
+    def write(self, step: int, images: int, totals: Sums, extra: dict[str, float]) -> None:
+        """One line: the means of what was added up by `sums`, and `extra`."""
         if not self.writes:
             return
         numbers = zip(NAMES, *totals.tolist(), strict=True)
@@ -69,8 +63,7 @@ class Log:
 
 
 def step_of(line: bytes) -> int:
-    """The step of a line of the log; -1 for one that was cut short when its writer was killed, or
-    is not ours."""
+    """The step of a line of the log; -1 of one that a killed writer cut short, or is not ours."""
     if not line.endswith(b"\n"):
         return -1
     try:

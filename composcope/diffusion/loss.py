@@ -1,8 +1,6 @@
-"""The EDM2 training loss, and the noise it is taken at: every draw belongs to one image and comes
-from its own seed.
+"""The EDM2 training loss, and the noise it is taken at, drawn for each image from its own seed.
 
-loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]    ln sigma ~ N(P_mean, P_std^2)
-"""
+loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]    ln sigma ~ N(P_mean, P_std^2)"""
 
 from dataclasses import dataclass
 
@@ -17,8 +15,7 @@ from composcope.diffusion.penalty import far_share
 
 
 def generator(seed: int, position: int, device: torch.device | str = "cpu") -> torch.Generator:
-    """Torch's generator for the image at `position` in a training: the same whatever the batch,
-    step, rank or restart. Positions below 0 are other streams of the same seed."""
+    """For the image at `position` in a training; positions below 0 are other streams of the seed."""
     start = (seed * int(GAMMA) + position + 1) * int(GAMMA) & MASK
     return torch.Generator(device).manual_seed(int(mix(np.uint64(start))))
 
@@ -57,9 +54,8 @@ class Loss(nn.Module):
         cond: Cond,
         without: Cond = None,
         far: Float[Tensor, "batch 1 height width"] | None = None,
-    ) -> tuple[Float[Tensor, " batch"], ...]:
-        """(what is minimised, its part lambda |D - x0|^2 alone), both the mean over an image's
-        values.
+    ) -> tuple[Sigmas, ...]:
+        """(what is minimised, its part lambda |D - x0|^2 alone), means over an image's values.
 
         With `without`, cond less one condition, and `far`, where that condition should not act,
         the share of its influence there as well (penalty.py)."""
@@ -71,9 +67,7 @@ class Loss(nn.Module):
         influence = self.weight(sigma)[:, None, None, None] * (denoised - other).square()
         return *self.compared(denoised, x0, sigma), far_share(influence, far)
 
-    def compared(
-        self, denoised: X, x0: X, sigma: Sigmas
-    ) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
+    def compared(self, denoised: X, x0: X, sigma: Sigmas) -> tuple[Sigmas, Sigmas]:
         """The loss of what the denoiser said, and its error alone."""
         error = self.weight(sigma) * (denoised - x0).square().mean((1, 2, 3))
         u = self.denoiser.log_variance(sigma)

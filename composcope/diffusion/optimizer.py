@@ -3,11 +3,9 @@
     M <- mu M + G,   U = U_G V_G^T of  G + mu M = U_G S V_G^T,   W <- W - rate sqrt(max(rows, columns)) U
 
 Muon's update is the nearest orthogonal matrix to the momentum (Jordan et al. 2024), scaled here to
-unit root mean
-square: the weights of the network are kept at unit root mean square too, so `rate` means what it
-means for Adam. A convolution's weights count as one matrix, outputs by all else. Vectors, scalars
-and linear maps of the embedding go
-to Adam: with Muon there the error at high noise was worse (LOG.md)."""
+unit root mean square: so are the weights, and `rate` means what it means for Adam. A convolution's
+weights count as one matrix, outputs by all else. Vectors, scalars and linear maps of the embedding
+go to Adam: with Muon there the error at high noise was worse (LOG.md)."""
 
 import math
 from collections.abc import Mapping
@@ -19,19 +17,16 @@ from torch import Tensor, nn
 Name = Literal["adam", "muon"]
 
 MOMENTUM = 0.95
-# Five steps of a quintic that pushes singular values towards 1 (Jordan et al. 2024, "Muon", section
-# "Newton-Schulz").
+# Five steps of a quintic that pushes singular values towards 1 (Jordan et al., "Newton-Schulz").
 QUINTIC = (3.4445, -4.7750, 2.0315)
 STEPS = 5
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """U V^T of each matrix [n, rows, columns] = U S V^T, nearly: singular values end between 0.7
-    and 1.2.
+    """U V^T of each matrix [n, rows, columns] = U S V^T, but for singular values of 0.7 to 1.2.
 
     The quintic X <- (a + b A + c A^2) X with A = X X^T only ever multiplies from the left by
-    polynomials of A, which commute; so all steps are made on the small A, and X is multiplied once.
-    """
+    polynomials of A, which commute; so all steps are made on the small A, and on X only one."""
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonal(matrices.mT).mT
     a, b, c = QUINTIC
@@ -52,10 +47,9 @@ class Muon:
     def __init__(self, weights: Mapping[str, Tensor]):
         self.weights = weights
         self.momentum = {name: torch.zeros_like(weight) for name, weight in weights.items()}
-        shapes: dict[tuple, list[str]] = {}
+        self.groups: dict[tuple, list[str]] = {}
         for name, weight in weights.items():
-            shapes.setdefault(tuple(weight.flatten(1).shape), []).append(name)
-        self.groups = shapes
+            self.groups.setdefault(tuple(weight.flatten(1).shape), []).append(name)
 
     @torch.no_grad()
     def step(self, rate: float) -> None:

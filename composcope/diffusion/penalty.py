@@ -18,8 +18,7 @@ from composcope.diffusion.places import offsets
 
 # Of the parts of batches, those that are penalised: each takes a second pass of the network.
 SHARE = 0.25
-# In units of the loss, in which a network that knows nothing has an error of 1: influence well below
-# this is noise, at low sigma above all, and has no share worth a gradient.
+# In units of the loss, of which knowing nothing costs 1: influence well below this is noise.
 FLOOR = 1e-3
 
 
@@ -32,8 +31,8 @@ class Penalty:
     def draw(
         self, cond: Tensor, size: Sequence[int], sources: Sequence[torch.Generator]
     ) -> tuple[Tensor, Tensor] | None:
-        """cond without one condition of each image, and where that condition is far; None for
-        batches that are not penalised. Images that are asked nothing stay as they are."""
+        """cond without one condition of each image that has any, and where that one is far away;
+        None for batches that are not penalised."""
         if torch.rand((), generator=sources[0], device=sources[0].device) >= SHARE:
             return None
         without = cond.clone()
@@ -49,8 +48,7 @@ class Penalty:
         return without, far
 
     def scaled(self, shares: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-        """What is added to the loss of a batch that is penalised; over all batches the mean is
-        weight times the share."""
+        """Added to the loss of a penalised batch: over all batches the mean is weight x share."""
         return self.weight / SHARE * shares.mean()
 
 

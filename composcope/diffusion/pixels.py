@@ -1,5 +1,4 @@
-"""The map between images in [-1, 1] and the x of a model, with constants measured from the data and
-kept with the run.
+"""The map between images in [-1, 1] and a model's x; its constants are measured from the data.
 
 x = (image - centre) / scale            sigma_data = std(x)"""
 
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 REACH = 3.0  # where objects end up in x
 EXTREME = 0.9999  # how far "reach" is: this quantile of the distances from the centre
+Images = Float[Tensor, "n 3 height width"]
 
 
 class Pixels(nn.Module):
@@ -24,20 +24,17 @@ class Pixels(nn.Module):
         self.register_buffer("scale", torch.tensor(float(scale)))
 
     @staticmethod
-    def measure(images: Float[Tensor, "n 3 height width"], fixed: bool) -> "Pixels":
-        """Centre on the mean image if camera and lamps are `fixed` (the ground is then 0), else on
-        the mean colour."""
+    def measure(images: Images, fixed: bool) -> "Pixels":
+        """Centre on the mean image if camera and lamps are `fixed`, else on the mean colour."""
         centre = images.mean(0) if fixed else images.mean((0, 2, 3))[:, None, None]
         distance = (images - centre).abs().flatten()
         rank = int(EXTREME * (distance.numel() - 1))
         return Pixels(centre, float(distance.kthvalue(rank + 1).values) / REACH)
 
-    def encode(
-        self, images: Float[Tensor, "n 3 height width"]
-    ) -> Float[Tensor, "n 3 height width"]:
+    def encode(self, images: Images) -> Images:
         return (images - self.centre.to(images)) / self.scale.to(images)
 
-    def decode(self, x: Float[Tensor, "n 3 height width"]) -> UInt8[np.ndarray, "n height width 3"]:
+    def decode(self, x: Images) -> UInt8[np.ndarray, "n height width 3"]:
         """The nearest bytes, as pictures are kept."""
         images = x * self.scale.to(x) + self.centre.to(x)
         bytes_ = ((images + 1) * 127.5).round().clamp(0, 255).to(torch.uint8)

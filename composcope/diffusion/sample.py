@@ -1,5 +1,4 @@
-"""From noise to images: the EDM noise levels and solvers; each image comes from its own seed,
-whatever the batch.
+"""From noise to images: the EDM noise levels and solvers; each image comes from its own seed.
 
 dx / dsigma = (x - D(x, sigma)) / sigma            (EDM, eq. 1 with the schedule sigma(t) = t)"""
 
@@ -18,7 +17,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, Drawer, X
-from composcope.errors import InputError
+from composcope.errors import InputError, check_name
 from composcope.progress import track
 
 Levels = Float[Tensor, " levels"]
@@ -63,20 +62,17 @@ SOLVERS = ("heun", "euler", "stochastic")
 
 
 def check_solver(solver: str) -> None:
-    if solver not in SOLVERS:
-        raise InputError(f"there is no solver {solver!r}; the solvers are {', '.join(SOLVERS)}")
+    check_name("solver", solver, SOLVERS)
 
 
 @contextmanager
 def idle_cores() -> Iterator[None]:
     """Torch with as many threads as there are idle cores, at least one and never more than it had.
 
-    Threads wait for each other after every layer. One that shares its core with another program is
-    late each time, so that a small network is ten times slower on two threads beside one busy core
-    than on one thread."""
+    Threads wait for each other after every layer: beside one busy core a small network is ten times
+    slower on two threads than on one."""
     before = torch.get_num_threads()
-    busy = os.getloadavg()[0]
-    idle = round((os.cpu_count() or 1) - busy)
+    idle = round((os.cpu_count() or 1) - os.getloadavg()[0])
     torch.set_num_threads(max(1, min(before, idle)))
     try:
         yield
@@ -117,10 +113,8 @@ def walk(
             second = (ahead - denoiser(ahead, lower.expand(len(x)), cond)) / lower
             ahead = x + (lower - at) * (slope + second) / 2
         x = ahead
-    if sigmas[-1] == 0:
-        yield Step(len(sigmas) - 1, sigmas[-1], x, x)
-        return
-    yield Step(len(sigmas) - 1, sigmas[-1], x, denoised(denoiser, x, sigmas[-1], cond))
+    x0 = x if sigmas[-1] == 0 else denoised(denoiser, x, sigmas[-1], cond)
+    yield Step(len(sigmas) - 1, sigmas[-1], x, x0)
 
 
 def denoised(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> X:
@@ -132,8 +126,9 @@ def denoised(denoiser: Denoiser, x: X, sigma: Float[Tensor, ""], cond: Cond) -> 
         wanted = f"for x of {list(x.shape)}; x0 has the shape of x"
         raise InputError(f"the denoiser returns {found} {wanted}")
     if not bool(x0.isfinite().all()):
-        where = f"at sigma {float(sigma):g}"
-        raise InputError(f"the denoiser returns numbers that are not finite {where}")
+        raise InputError(
+            f"the denoiser returns numbers that are not finite at sigma {float(sigma):g}"
+        )
     if version is not None and x._version != version:
         raise InputError("the denoiser changes x in place; it must return a new tensor")
     return x0
@@ -154,8 +149,7 @@ def sample(
 ) -> Float[Tensor, "n channel height width"]:
     """One x a seed, `batch` at a time; under a bar when `what` names it.
 
-    cond row i belongs to seed i. The same seed and cond give the same image in any batch, to float
-    round-off."""
+    cond row i belongs to seed i; the same two give the same image in any batch, to round-off."""
     if cond is not None and len(cond) != len(seeds):
         given = f"{len(cond)} rows of cond for {len(seeds)} seeds"
         raise InputError(f"sample: {given}; give each seed its own row")

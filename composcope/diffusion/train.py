@@ -1,8 +1,6 @@
-"""The training loop: everything random about the image at `position` comes from (seed, position)
-and nothing else.
+"""The training loop: all that is random about an image comes from (seed, its position) alone.
 
-So a run stopped at any step goes on bit for bit, and the number of processes changes round-off
-only."""
+So a run stopped at any step goes on bit for bit, and more processes change round-off only."""
 
 import math
 import os

@@ -1,5 +1,4 @@
-"""Which family of functions? The EDM2 U-Net and its patch-local twin; both are net(x, noise_label,
-cond) -> F."""
+"""Which family of functions? The EDM2 U-Net and its patch-local twin, net(x, noise_label, cond)."""
 
 from composcope.nets.layers import renormalize
 from composcope.nets.local_unet import LocalUNet, Patches

@@ -15,8 +15,7 @@ RESAMPLE: dict[str, nn.Module] = {
 
 
 class Block(nn.Module):
-    """Residual block with optional self-attention, in the encoder's or the decoder's flavour (EDM2,
-    figure 21)."""
+    """Residual block, with or without self-attention, of encoder or decoder (EDM2, figure 21)."""
 
     def __init__(
         self,

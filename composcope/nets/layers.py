@@ -1,5 +1,4 @@
-"""Magnitude-preserving layers of EDM2 (Karras et al. 2024, config G): unit variance in, unit
-variance out.
+"""Magnitude-preserving layers of EDM2 (Karras et al. 2024, config G): unit variance in and out.
 
     w = normalize(v) gain / sqrt(fan_in)    every weight is used through its normalised self (equations 47 and 66)
 
@@ -31,8 +30,7 @@ def mp_silu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 
 def balance(t: float) -> tuple[float, float]:
-    """The two factors of the magnitude-preserving sum a (1 - t) + b t over its root mean square
-    (equation 88)."""
+    """The factors of a (1 - t) + b t that keep the root mean square (equation 88)."""
     size = math.hypot(1 - t, t)
     return (1 - t) / size, t / size
 
@@ -45,8 +43,7 @@ def mp_sum(a: Float[Tensor, "..."], b: Float[Tensor, "..."], t: float) -> Float[
 def mp_cat(
     a: Float[Tensor, "batch a height width"], b: Float[Tensor, "batch b height width"], t: float
 ) -> Float[Tensor, "batch c height width"]:
-    """Concatenate channels so that a and b contribute in the ratio 1 - t to t whatever their width
-    (equation 103)."""
+    """Concatenate channels; a and b count as 1 - t to t whatever their width (equation 103)."""
     total = a.shape[1] + b.shape[1]
     factors = [s * math.sqrt(total / x.shape[1]) for s, x in zip(balance(t), (a, b), strict=True)]
     scaled = [x if abs(s - 1) < 1e-12 else x * s for s, x in zip(factors, (a, b), strict=True)]
@@ -116,16 +113,14 @@ class MPConv(nn.Module):
 def conv(x: Tensor, w: Tensor, spare: int = 0) -> Tensor:
     """A convolution that keeps the size of x, less `spare` pixels on each side.
 
-    Weights in channels-last order make the whole network run so: on CPUs 4 % (global) to 25 %
-    (patches) faster."""
+    Weights in channels-last order make the whole network run so: 4 to 25 % faster on CPUs."""
     padding = w.shape[-1] // 2 - spare
     return F.conv2d(x, w.contiguous(memory_format=torch.channels_last), padding=padding)
 
 
 @torch.no_grad()
 def renormalize(module: nn.Module) -> None:
-    """Put every weight of `module` back on its sphere, in place: outputs stay, the effective step
-    size is kept."""
+    """Put every weight back on its sphere, in place: outputs and the effective step size stay."""
     for layer in module.modules():
         if isinstance(layer, MPConv):
             layer.weight.copy_(normalize(layer.weight))
@@ -134,14 +129,12 @@ def renormalize(module: nn.Module) -> None:
 def cosine_attention(
     qkv: Float[Tensor, "batch qkv height width"], heads: int
 ) -> Float[Tensor, "batch c height width"]:
-    """Self-attention of pixels whose queries, keys and values have unit magnitude (EDM2, section
-    2.3 and appendix B.3).
+    """Self-attention of pixels; queries, keys and values have unit magnitude (EDM2, section 2.3).
 
     The channels of `qkv` are ordered (head, channel of the head, which of q k v)."""
     batch, _, height, width = qkv.shape
     rows = qkv.permute(0, 2, 3, 1).reshape(batch, height * width, heads, -1, 3)
-    # Channels side by side in memory: the norms and products over them take 0.6 of the time they
-    # take otherwise.
+    # Channels side by side in memory: norms and products over them take 0.6 of the time.
     q, k, v = normalize(rows.permute(4, 0, 2, 1, 3).contiguous(), dim=4)
     y = F.scaled_dot_product_attention(q, k, v)
     return y.transpose(1, 2).reshape(batch, height, width, -1).permute(0, 3, 1, 2)

@@ -1,8 +1,6 @@
-"""The patch-local model (appendix E.3): every cell of the image is denoised by a network that sees
-only its patch.
+"""The patch-local model (appendix E.3): a cell is denoised by a network that sees only its patch.
 
-    F[cell (i, j)] = centre of unet(patch (2k + 1) m around (i, j), noise_label, [conditions inside,
-    centre])
+    F[cell] = centre of unet(patch of (2k + 1) m around it, noise_label, [conditions inside, centre])
 
 m = resolution / grid_size. Outside the image a patch holds zeros, in training as in sampling; the
 centre, scaled to [-1, 1]^2, tells the network where that is. A location grid is cut to the (2k +
@@ -18,10 +16,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from composcope.errors import InputError
-from composcope.nets.unet import UNet
+from composcope.nets.unet import Cond, Images, Levels, UNet
 
 # patches for one call of the network: 512 draw 18 % faster than 128 on a laptop's core
 CHUNK = 512
+Whole = Float[Tensor, "batch whole"]  # the cond of whole images
+Local = Float[Tensor, "n features"]  # the cond of patches
+ImageOf = Int[Tensor, " n"]  # of each patch, the image
+CellOf = Int[Tensor, "n 2"]  # of each patch, row and column of its cell
 
 
 @dataclass(frozen=True)
@@ -60,41 +62,36 @@ class Patches:
         """Of the cond of a whole image."""
         return self.slots * self.slot_features or self.grid_size**2
 
-    def everywhere(
-        self, batch: int, device: torch.device
-    ) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
+    def everywhere(self, batch: int, device: torch.device) -> tuple[ImageOf, CellOf]:
         """(image, cell) of all patches of `batch` images, cell by cell within an image."""
         index = torch.arange(batch * self.grid_size**2, device=device)
-        image, cell = index // self.grid_size**2, index % self.grid_size**2
-        return image, torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
+        return index // self.grid_size**2, self._numbered(index % self.grid_size**2)
+
+    def _numbered(self, cell: Int[Tensor, " n"]) -> CellOf:
+        """Row and column of cells that are counted row by row."""
+        return torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
 
     def pixels(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        image: Int[Tensor, " n"],
-        cell: Int[Tensor, "n 2"],
+        self, x: Images, image: ImageOf, cell: CellOf
     ) -> Float[Tensor, "n channels side side"]:
         """The patches around `cell` of `image`, zero outside the image."""
         return self._around(x, image, cell, self.cell)
 
-    def conditions(
-        self, cond: Float[Tensor, "batch whole"], image: Int[Tensor, " n"], cell: Int[Tensor, "n 2"]
-    ) -> Float[Tensor, "n features"]:
+    def conditions(self, cond: Whole, image: ImageOf, cell: CellOf) -> Local:
         """What the patches around `cell` of `image` are conditioned on."""
         if cond.shape[1] != self.whole_features:
             wanted = f"the patches were made for {self.whole_features}"
             raise InputError(f"cond has {cond.shape[1]} features, {wanted}")
+        if self.slots:
+            inside = self._slots(cond[image], cell)
+        else:
+            grid = cond.view(-1, 1, self.grid_size, self.grid_size)
+            inside = self._around(grid, image, cell, 1).flatten(1)
         centre = (2 * cell + 1) / self.grid_size - 1
-        inside = self._slots(cond[image], cell) if self.slots else self._subgrid(cond, image, cell)
         return torch.cat([inside, centre.to(cond.dtype)], 1)
 
-    def _subgrid(self, cond: Tensor, image: Tensor, cell: Tensor) -> Tensor:
-        grid = cond.view(-1, 1, self.grid_size, self.grid_size)
-        return self._around(grid, image, cell, 1).flatten(1)
-
     def _around(self, x: Tensor, image: Tensor, cell: Tensor, size: int) -> Tensor:
-        """The (2k + 1)^2 cells of `size` pixels around `cell`, zero outside; by indices, which
-        torch.func can batch."""
+        """The (2k + 1)^2 cells of `size` pixels around `cell`: indices, as torch.func can batch."""
         at = (cell * size)[:, :, None] + torch.arange((2 * self.k + 1) * size, device=x.device)
         padded = F.pad(x, (self.k * size,) * 4).permute(0, 2, 3, 1)
         patches = padded[image[:, None, None], at[:, 0, :, None], at[:, 1, None, :]]
@@ -103,22 +100,18 @@ class Patches:
     def _slots(self, cond: Tensor, cell: Tensor) -> Tensor:
         assert self.place is not None
         entries = cond.view(-1, self.slots, self.slot_features)
-        u_v = self.place(entries)
-        # (row, column) of (u, v)
-        at = (u_v.flip(-1) * self.grid_size).long().clamp(max=self.grid_size - 1)
+        v_u = self.place(entries).flip(-1)
+        at = (v_u * self.grid_size).long().clamp(max=self.grid_size - 1)  # row and column
         near = ((at - cell[:, None]).abs() <= self.k).all(2, keepdim=True)
         return (entries * near).flatten(1)
 
-    def active(self, cond: Float[Tensor, "batch whole"]) -> Bool[Tensor, "batch cells"]:
+    def active(self, cond: Whole) -> Bool[Tensor, "batch cells"]:
         """Whether each cell's patch holds a condition."""
         image, cell = self.everywhere(len(cond), cond.device)
         return (self.conditions(cond, image, cell)[:, :-2] != 0).any(1).view(len(cond), -1)
 
-    def pick(
-        self, cond: Float[Tensor, "batch whole"], generators: Sequence[torch.Generator]
-    ) -> tuple[Int[Tensor, " n"], Int[Tensor, "n 2"]]:
-        """(image, cell) of the patches to train on: a positive and a negative one of each image, in
-        this order.
+    def pick(self, cond: Whole, generators: Sequence[torch.Generator]) -> tuple[ImageOf, CellOf]:
+        """(image, cell) of patches to train on: a positive, then a negative one of each image.
 
         An image without a patch of one kind (no condition, or conditions all over) gives any of its
         patches instead. Each image draws from its own generator."""
@@ -128,11 +121,10 @@ class Patches:
         wanted = torch.stack([active, ~active], 1)
         cell = (draws.to(cond.device) + wanted).argmax(2).flatten()
         image = torch.arange(len(cond), device=cond.device).repeat_interleave(2)
-        return image, torch.stack([cell // self.grid_size, cell % self.grid_size], 1)
+        return image, self._numbered(cell)
 
-    def inside(self, cond: Float[Tensor, "n features"]) -> Float[Tensor, "n 1 side side"]:
-        """1 where a patch with this cond lies inside the image and 0 elsewhere; noise for training
-        is times this."""
+    def inside(self, cond: Local) -> Float[Tensor, "n 1 side side"]:
+        """1 where a patch with this cond lies inside the image and 0 elsewhere."""
         cell = ((cond[:, -2:] + 1) * self.grid_size / 2 - 0.5).round()
         first = cell * self.cell - self.k * self.cell
         at = first[:, :, None] + torch.arange(self.side, device=cond.device)
@@ -155,38 +147,20 @@ class LocalUNet(nn.Module):
         self.unet, self.patches = unet, patches
 
     def forward(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        noise_label: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None = None,
+        self, x: Images, noise_label: Levels, cond: Cond = None
     ) -> Float[Tensor, "batch outputs height width"]:
         """Whole images, or patches, told by the length of cond (they differ by the centre)."""
         if cond is None:
             cond = x.new_zeros(len(x), self.patches.whole_features)
         if cond.shape[1] == self.patches.features:
-            return self.patch_forward(x, noise_label, cond)
+            # Outside the image the input is zero, and nothing is asked of the output.
+            inside = self.patches.inside(cond)
+            return self.unet(x * inside, noise_label, cond) * inside
         image, cell = self.patches.everywhere(len(x), x.device)
         patches = self.patches.pixels(x, image, cell)
         local = self.patches.conditions(cond, image, cell)
         whole = patches, noise_label[image], local
         chunks = zip(*(part.split(CHUNK) for part in whole), strict=True)
-        cells = [self.unet(*chunk, centre=self.patches.cell) for chunk in chunks]
-        return self.assemble(torch.cat(cells))
-
-    def patch_forward(
-        self,
-        patches: Float[Tensor, "n channels side side"],
-        noise_label: Float[Tensor, " n"],
-        cond: Float[Tensor, "n features"],
-    ) -> Float[Tensor, "n outputs side side"]:
-        """The U-Net on patches; what lies outside the image is zero at its input, and is not asked
-        of its output."""
-        inside = self.patches.inside(cond)
-        return self.unet(patches * inside, noise_label, cond) * inside
-
-    def assemble(
-        self, cells: Float[Tensor, "n channels cell cell"]
-    ) -> Float[Tensor, "batch channels height width"]:
-        """Whole images from their cells in the order of `everywhere`."""
+        cells = torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in chunks])
         grid = cells.unflatten(0, (-1, self.patches.grid_size, self.patches.grid_size))
         return grid.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)

@@ -3,14 +3,11 @@
     F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a
-table. Beyond the original: `fold` turns blocks of fold x fold pixels into channels at the input and
-back at the output, and `waves` adds input planes that say where a pixel is. With `slots`, cond is
-so many entries of equal length, which one label map, shared by all of them, embeds: a sum that does
-not depend on which slot holds what. `gate` adds gate^2 output channels (see Precond). `bilinear`
-keeps the label out of the embedding's SiLU and multiplies by the gains after the block's SiLU: what
-a block adds is then linear in cond, as the mean image of separate objects is. Small networks on
-centred images, whose background has no hint of place, otherwise take several times as long to learn
-where a label points."""
+table. `fold`, `waves`, `slots`, `gate` and `bilinear` are beyond the original. With `slots`, one map
+embeds all entries of cond: a sum that does not depend on which slot holds what. `bilinear` keeps the
+label out of the embedding's SiLU and multiplies by the gains after the block's: what a block adds is
+then linear in cond, as the mean image of separate objects is. Small networks on centred images,
+whose background has no hint of place, otherwise take several times as long to learn it."""
 
 import math
 from collections.abc import Sequence
@@ -25,10 +22,13 @@ from composcope.errors import InputError
 from composcope.nets.block import Block
 from composcope.nets.layers import MPConv, MPFourier, crop, mp_cat, mp_silu, mp_sum
 
+Images = Float[Tensor, "batch channels height width"]
+Levels = Float[Tensor, " batch"]
+Cond = Float[Tensor, "batch features"] | None
+
 
 class UNet(nn.Module):
-    """Karras et al. 2024, figure 21. `resolution` is in pixels; `attn_resolutions` are those of the
-    folded image."""
+    """Karras et al. 2024, figure 21."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class UNet(nn.Module):
         attn_balance: float = 0.3,  #                    of main path (0) and self-attention (1)
         clip_act: float | None = 256,  #                 activations are cut at +-this; None: never
         fold: int = 1,  #                                fold x fold pixels become channels
-        waves: int = 0,  #                               waves^2 planes of products of waves
+        waves: int = 0,  #                               waves^2 input planes: where a pixel is
         slots: int = 1,  #                               entries of cond that one map embeds
         gate: int = 0,  #                                gate^2 more output channels (see Precond)
         bilinear: bool = False,  #                       gains linear in cond, after the SiLU
@@ -60,7 +60,11 @@ class UNet(nn.Module):
         self.fold = fold
         self.label_balance = label_balance
         self.concat_balance = concat_balance
-        self.latent = self._latent(resolution, len(channel_mult))
+        levels = len(channel_mult)
+        if resolution % (fold << (levels - 1)):
+            divided = f"not divisible by fold {fold} x 2^{levels - 1} levels"
+            raise InputError(f"resolution {resolution} is {divided}")
+        self.latent = resolution // fold  # side of the folded image, which levels halve exactly
         self.waves = waves
         self.bilinear = bilinear
         widths = [model_channels * mult for mult in channel_mult]
@@ -122,22 +126,10 @@ class UNet(nn.Module):
                 out = width
         self.out_conv = MPConv(out, (channels + gate**2) * fold**2, 3)
 
-    def _latent(self, resolution: int, levels: int) -> int:
-        """The side of the folded image, which levels must halve exactly."""
-        if resolution % (self.fold << (levels - 1)):
-            divided = f"not divisible by fold {self.fold} x 2^{levels - 1} levels"
-            raise InputError(f"resolution {resolution} is {divided}")
-        return resolution // self.fold
-
     def forward(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        noise_label: Float[Tensor, " batch"],
-        cond: Float[Tensor, "batch features"] | None = None,
-        centre: int | None = None,
+        self, x: Images, noise_label: Levels, cond: Cond = None, centre: int | None = None
     ) -> Float[Tensor, "batch outputs h w"]:
-        """F, or its central square of `centre` pixels: the decoder then computes only what that
-        square depends on."""
+        """F, or its central square of `centre` pixels, with no more of the decoder than it needs."""
         if cond is not None and cond.shape[1] != self.features:
             wanted = f"the network was made for {self.features}"
             raise InputError(f"cond has {cond.shape[1]} features, {wanted}")
@@ -158,11 +150,10 @@ class UNet(nn.Module):
         return F.pixel_shuffle(self.out_conv(x, gain=self.out_gain, keep=square), self.fold)
 
     def windows(self, square: int | None) -> list[tuple[int | None, int | None]]:
-        """For each decoder block the sides of the central squares it puts out and takes in, so that
-        `square` is right.
+        """The sides of the central squares that each decoder block puts out and takes in.
 
-        Read backwards: a 3x3 convolution reaches 1 further on each side, a residual block 2,
-        attention everywhere."""
+        Read backwards from `square`: a 3x3 convolution reaches 1 further on each side, a residual
+        block 2, attention everywhere."""
         if square is None:
             return [(None, None)] * len(self.dec)
         full, needs = self.latent, min(square + 2, self.latent)
@@ -177,8 +168,7 @@ class UNet(nn.Module):
         return found[::-1]
 
     def embed(self, noise_label: Tensor, cond: Tensor | None) -> Float[Tensor, "batch emb"]:
-        """Noise level and cond as one vector. sqrt(features) gives a one-hot cond unit magnitude,
-        as in the original.
+        """Noise level and cond as one vector; sqrt(features) gives a one-hot cond unit magnitude.
 
         It is kept for every cond, so the embedding is linear: each condition adds the same vector
         whatever else is asked, and nothing asked (zeros or None) adds nothing. K locations then
@@ -203,7 +193,7 @@ class UNet(nn.Module):
 
 def wave_planes(side: int, count: int) -> Float[Tensor, "1 planes side side"]:
     """cos(pi f u) cos(pi g v) at the pixels of a square image, f, g = 0 .. count - 1, each of unit
-    root mean square: the same waves that places are told in (scenes/condition.py)."""
+    root mean square: the same waves that places are told in (scenes/locations.py)."""
     at = (torch.arange(side) + 0.5) / side
     along = torch.cos(math.pi * torch.arange(count)[:, None] * at)
     planes = torch.einsum("fx,gy->fgyx", along, along).flatten(0, 1)
@@ -218,5 +208,5 @@ class UncertaintyHead(nn.Module):
         self.fourier = MPFourier(channels)
         self.linear = MPConv(channels, 1)
 
-    def forward(self, noise_label: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    def forward(self, noise_label: Levels) -> Levels:
         return self.linear(self.fourier(noise_label)).squeeze(1)

@@ -1,8 +1,6 @@
-"""What is trained: an experiment of the paper (its numbering in version 3) at the scale of a
-preset, one frozen Config.
+"""What is trained: an experiment of the paper (numbered as in version 3) at a preset's scale.
 
-The presets are one table, the expected result at the end of the row.
-"""
+The presets are one table, the expected result at the end of the row."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +12,7 @@ import tyro
 
 from composcope.diffusion.distillation import Walks
 from composcope.diffusion.recipe import Recipe
-from composcope.errors import InputError
+from composcope.errors import InputError, check_name
 from composcope.files import content, parse_json, write_text
 from composcope.options import Int
 
@@ -22,15 +20,7 @@ from composcope.options import Int
 Text: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="PATH")]
 
 # The most that makes sense of each: what is beyond it is a slip, or a file that is not ours.
-MOST = {
-    "resolution": 4096,
-    "grid_size": 256,
-    "width": 8192,
-    "blocks": 64,
-    "head": 8192,
-    "fold": 64,
-    "emb": 1024,
-}
+MOST = dict(resolution=4096, grid_size=256, width=8192, blocks=64, head=8192, fold=64, emb=1024)
 
 
 @dataclass(frozen=True)
@@ -157,33 +147,24 @@ RECIPES = {  # (preset, net):     images  batch    lr    warmup    decay  P_mean
 }
 # fmt: on
 JITTERED = ("small", "paper")  # camera and lamps move from scene to scene, as in CLEVR
-VIEW: dict[str, Literal["full", "square"]] = {
-    "laptop": "square"
-}  # elsewhere the full frame, squeezed as in the paper
-THREADS = {
-    "smoke": 1,
-    "laptop": 1,
-}  # two runs side by side make better use of two cores than one run on both
+# Elsewhere the full frame, squeezed as in the paper.
+VIEW: dict[str, Literal["full", "square"]] = {"laptop": "square"}
+# Two runs side by side make better use of two cores than one run on both.
+THREADS = {"smoke": 1, "laptop": 1}
 
 
 def configure(
     experiment: str, preset: str = "laptop", changes: Mapping[str, Any] | None = None
 ) -> Config:
-    """The Config of an experiment at a preset's scale; `changes` name fields of Config,
-    Architecture or Recipe."""
-    names = list(dict.fromkeys(name for name, _ in RECIPES))
-    if experiment not in EXPERIMENTS:
-        raise InputError(
-            f"there is no experiment {experiment!r}; the experiments are {', '.join(EXPERIMENTS)}"
-        )
-    if preset not in names:
-        raise InputError(f"there is no preset {preset!r}; the presets are {', '.join(names)}")
-    parts: dict[str, Any] = dict(
-        zip(("conditioner", "labels", "net"), EXPERIMENTS[experiment], strict=True)
-    )
-    changes = dict(changes or {})
-    parts |= {name: changes.pop(name) for name in parts if name in changes}
-    scale = preset, parts["net"]
+    """The Config of an experiment at a preset's scale.
+
+    changes: other values of fields of Config, Architecture or Recipe."""
+    check_name("experiment", experiment, EXPERIMENTS)
+    check_name("preset", preset, list(dict.fromkeys(name for name, _ in RECIPES)))
+    changes = changes or {}
+    names = "conditioner", "labels", "net"
+    parts: dict[str, Any] = dict(zip(names, EXPERIMENTS[experiment], strict=True))
+    scale = preset, changes.get("net", parts["net"])
     config = Config(
         **parts,
         architecture=ARCHITECTURES[scale],
@@ -209,8 +190,7 @@ def changed(config: Config, name: str, value: Any) -> Config:
 
 
 def difference(a: Config, b: Config) -> str | None:
-    """The first setting in which two configurations differ, with both values; None when they are
-    the same."""
+    """The first setting in which two configurations differ, with both values, or None."""
     others = flat(b)
     for name, value in flat(a).items():
         if value != others[name]:

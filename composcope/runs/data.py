@@ -45,9 +45,8 @@ def images_of(config: Config) -> Images:
     conditioner = conditioner_of(config)
     if conditioner is None:
         if not config.data:
-            raise InputError(
-                "a model of images without conditions needs --data, an .npz or a folder of pictures"
-            )
+            needed = "needs --data, an .npz or a folder of pictures"
+            raise InputError(f"a model of images without conditions {needed}")
         return Stored(Path(config.data), side, seed, config.view)
     if config.data:
         path = config.data
@@ -70,16 +69,12 @@ def batches(data: Folder | Stream) -> Images:
 class Stored:
     """Images in memory, in a new order each time round.
 
-    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any of the
-    layouts of scenes/sources.py, of which the conditions are left alone. With the view `square` they
-    are cut to their centre square, as pictures with labels are."""
+    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any layout of
+    scenes/sources.py, without its conditions. With the view `square` they are cut to their centre."""
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed
-        pictures = [sources.resized(picture, (side, side), view) for picture in read(path)]
-        if not pictures:
-            raise InputError(f"{path} holds no images")
-        self.images = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
+        self.images = stacked(read(path), (side, side), view, path)
 
     def __call__(self, start: int, count: int) -> tuple[Tensor, None]:
         n = len(self.images)
@@ -89,6 +84,14 @@ class Stored:
     @lru_cache(maxsize=2)  # noqa: B019 - one object lives as long as its run
     def order(self, epoch: int) -> np.ndarray:
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
+
+
+def stacked(pictures: list[np.ndarray], size: tuple[int, int], view: str, path: Path) -> Tensor:
+    """Pictures from `path`, all of this (width, height): [n, 3, height, width]."""
+    if not pictures:
+        raise InputError(f"{path} holds no images")
+    same = np.stack([sources.resized(picture, size, view) for picture in pictures])
+    return torch.from_numpy(same).permute(0, 3, 1, 2)
 
 
 def shown_images(config: Config, count: int, given: Path | None, seed: int) -> Tensor:
@@ -108,13 +111,11 @@ def read(path: Path) -> list[np.ndarray]:
     try:
         images = read_npz(path, "images")["images"]
     except InputError as error:
-        raise InputError(
-            f"{path} is neither a folder of pictures nor an .npz with `images` ({error})"
-        ) from None
+        kinds = "neither a folder of pictures nor an .npz with `images`"
+        raise InputError(f"{path} is {kinds} ({error})") from None
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        raise InputError(
-            f"the images of {path} are {images.dtype} {list(images.shape)}, not uint8 [n, h, w, 3]"
-        )
+        found = f"{images.dtype} {list(images.shape)}"
+        raise InputError(f"the images of {path} are {found}, not uint8 [n, h, w, 3]")
     return list(images)
 
 
@@ -126,8 +127,7 @@ def measured(config: Config, images: Images) -> tuple[Pixels, float]:
 
 
 def examples_of(model: Model, images: Images) -> Make:
-    """A global model sees whole images; a local one two patches of each, one with a condition and
-    one without (section E.3)."""
+    """A global model sees whole images; a local one a patch with and one without a condition."""
     net = model.denoiser.net
     seed = model.config.recipe.seed
 
@@ -137,9 +137,8 @@ def examples_of(model: Model, images: Images) -> Make:
         if cond is None or not isinstance(net, LocalUNet):
             return Examples(x0, cond)
         # Positions below zero: the choice of patches must not use the numbers their noise will use.
-        image, cell = net.patches.pick(
-            cond, [generator(seed, -1 - position) for position in range(start, start + count)]
-        )
+        chances = [generator(seed, -1 - position) for position in range(start, start + count)]
+        image, cell = net.patches.pick(cond, chances)
         local = net.patches.conditions(cond, image, cell)
         return Examples(net.patches.pixels(x0, image, cell), local, net.patches.inside(local))
 
@@ -148,9 +147,6 @@ def examples_of(model: Model, images: Images) -> Make:
 
 def as_x(pictures: list[np.ndarray], shape: tuple[int, int, int], path: Path) -> Tensor:
     """Pictures as x in [-1, 1]."""
-    if not pictures:
-        raise InputError(f"{path} holds no images")
     channels, height, width = shape
-    same = np.stack([sources.resized(picture, (width, height)) for picture in pictures])
-    x = torch.from_numpy(same).permute(0, 3, 1, 2).to(torch.float32) / 127.5 - 1
+    x = stacked(pictures, (width, height), "full", path).float() / 127.5 - 1
     return x if channels == 3 else x.mean(1, keepdim=True)

@@ -1,10 +1,8 @@
 """A run that learns from another one: what an intervention makes of it, in one pass.
 
-folder: as of any other run; config.json says under `teacher` what it was distilled from
-"""
+folder: as of any other run; config.json says under `teacher` what it was distilled from"""
 
 import os
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,9 +35,9 @@ def student_config(
     batch: int = 16,
     seed: int = 0,
 ) -> Config:
-    """The configuration of a student of `model`: its network, and its recipe at a rate that falls
-    to zero. `images` are states to learn from.
-    """
+    """A student of `model`: its network, and its recipe at a rate that falls to zero.
+
+    images: states to learn from."""
     recipe = replace(
         model.config.recipe,
         images=images,
@@ -64,9 +62,9 @@ def distill(
     sheet: Sheet | None = None,
     device: str = "cpu",
 ) -> None:
-    """Train a student of `config` in `folder`, or go on: it begins with the weights of `model` and
-    learns to say what `teacher`, which wraps it, says.
-    """
+    """Train a student of `config` in `folder`, or go on.
+
+    It begins with the weights of `model` and learns to say what `teacher`, which wraps it, says."""
     folder = Path(folder)
     if config.teacher is None:
         raise InputError("a distillation needs a configuration with a teacher")
@@ -77,8 +75,7 @@ def distill(
     device = usable(device)
     cores = config.threads or own_cores()
     use(cores, cores)
-    with ExitStack() as claims:
-        claims.enter_context(locked(folder))
+    with locked(folder):
         if is_finished(config, folder):
             return
         try_out(model, model.conditioner, teacher, device)
@@ -94,23 +91,18 @@ def distill(
 
 
 def try_out(model: Model, conditioner: SumOfParts, teacher: Denoiser, device: str) -> None:
-    """One evaluation of the teacher: what it cannot do, such as to be near to conditions that have
-    no places, is refused before anything is written.
-    """
-    cond = conditioner([conditioner.choose(1, 0, 0, conditioner.ways[-1])])
+    """What the teacher cannot do, such as find places, is refused before anything is written."""
+    cond = conditioner([conditioner.choose(1, 0, 0, conditioner.ways[-1])]).to(device)
+    x = torch.zeros(1, *model.shape, device=device)
     with torch.no_grad():
-        teacher(
-            torch.zeros(1, *model.shape, device=device),
-            torch.ones(1, device=device),
-            cond.to(device),
-        )
+        teacher(x, torch.ones(1, device=device), cond)
 
 
 def asked(conditioner: SumOfParts, seed: int) -> Ask:
-    """The cond of each walk: from none to the most conditions, each number as often, chosen in the
-    conditioner's last way. Of locations these are the places of random scenes under the rules of
-    the training scenes, so no two in one spot, and up to twelve, which the training never saw.
-    """
+    """The cond of each walk: none to the most conditions, chosen in the conditioner's last way.
+
+    Of locations these are the places of random scenes under the rules of the training scenes, so no
+    two in one spot, and up to twelve, which the training never saw."""
     way = conditioner.ways[-1]
 
     def ask(number: int) -> Float[Tensor, " features"]:

@@ -1,10 +1,10 @@
-"""What was trained: a Denoiser with all that is needed to use it, rebuilt from its run folder;
-loading runs no code.
+"""What was trained: a Denoiser with all that is needed to use it, from its run folder.
 
     model(x, sigma, cond) -> x0
     model.conditioner(condition_sets) -> cond
     model.pixels: images <-> x
-"""
+
+Loading runs no code."""
 
 import hashlib
 import math
@@ -22,36 +22,30 @@ from torch import Tensor, nn
 from composcope.diffusion.denoiser import Cond, Precond, Sigmas, X
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.train import SNAPSHOTS
-from composcope.errors import InputError
+from composcope.errors import InputError, check_name, told_at
 from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
-from composcope.scenes.condition import (
-    CONDITIONERS,
-    LocationGrid,
-    LocationList,
-    SumOfParts,
-    conditioner_named,
-    outside,
-)
+from composcope.scenes.condition import CONDITIONERS, conditioner_named, outside
+from composcope.scenes.locations import LocationGrid, LocationList
+from composcope.scenes.parts import SumOfParts
 from composcope.tensors import first_line, read_tensors
 
 SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
-    """The conditioner of a run; None when nothing is asked of the images. Places in a list are told
-    in as many waves as the network has planes of."""
+    """The conditioner of a run; None when nothing is asked of the images."""
     made = conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
     if isinstance(made, LocationList) and config.architecture.waves:
+        # Places are told in as many waves as the network has planes of.
         return replace(made, count=config.architecture.waves)
     return made
 
 
 class Model(nn.Module):
-    """The Denoiser of a run. Its weights are the network's and the uncertainty's; the pixel
-    constants are buffers."""
+    """The Denoiser of a run; the pixel constants are buffers."""
 
     def __init__(
         self,
@@ -105,18 +99,15 @@ class Model(nn.Module):
             if asked:
                 raise InputError(f"--asked {asked!r}: {self.name} takes no conditions")
             return ()
-        try:
+        with told_at("--asked"):
             return self.conditioner.parse(asked)
-        except InputError as error:
-            raise InputError(f"--asked: {error}") from None
 
     def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
         return self.pixels.decode(x)
 
     @property
     def fingerprint(self) -> str:
-        """Eight characters that change with the weights, so that what is measured of others is
-        never taken for this."""
+        """Eight characters that change with the weights, to tell measurements of others apart."""
         digest = hashlib.sha256()
         for name, value in self.state_dict().items():
             digest.update(name.encode() + value.cpu().numpy().tobytes())
@@ -124,8 +115,7 @@ class Model(nn.Module):
 
 
 def smooth_labels(net: UNet, conditioner: SumOfParts | None, waves: int) -> None:
-    """First label weights that are alike for features that mean alike things: random maps of their
-    likeness.
+    """First label weights that are alike for features that mean alike things.
 
     A cell of the grid holds an object in one image of a hundred; with weights of its own it learns
     from these alone."""
@@ -147,10 +137,10 @@ def network(config: Config, conditioner: Any) -> nn.Module:
             "take grid, list or packed"
         )
     slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
-    entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
-    patches = (
-        Patches(a.resolution, a.grid_size, a.radius, *entry) if config.net == "local" else None
-    )
+    patches = None
+    if config.net == "local":
+        entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
+        patches = Patches(a.resolution, a.grid_size, a.radius, *entry)
     unet = UNet(
         resolution=patches.side if patches else a.resolution,
         features=patches.features if patches else features,
@@ -160,9 +150,8 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         num_blocks=a.blocks,
         attn_resolutions=a.attention,
         channels_per_head=a.head,
-        clip_act=256
-        if config.recipe.bf16
-        else None,  # a guard of low precision; in float32 it only costs time
+        # a guard of low precision; in float32 it only costs time
+        clip_act=256 if config.recipe.bf16 else None,
         fold=a.fold,
         waves=a.waves,
         gate=a.gate,
@@ -185,23 +174,18 @@ def load(
         "package.module:Class", which is imported. Nothing is imported because a file names it."""
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
+    if not path.exists() and folder.parent == SHIPPED:
+        raise InputError(f"{run} as it ships has no {snapshot} snapshot, only its final weights")
     if not path.exists():
-        if folder.parent == SHIPPED:
-            raise InputError(
-                f"{run} as it ships has no {snapshot} snapshot, only its final weights"
-            )
-        raise InputError(
-            f"{folder} has no {path.name}: the run has not come so far; "
-            "train it on with the same command"
-        )
+        advice = "train it on with the same command"
+        raise InputError(f"{folder} has no {path.name}: the run has not come so far; {advice}")
     config = Config.load(folder / "config.json")
     tensors = read_tensors(path, finite=True)
     try:
         model = restored(config, tensors, conditioner).to(device)
     except (RuntimeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} does not hold the weights of this run ({first_line(error)})"
-        ) from None
+        reason = first_line(error)
+        raise InputError(f"{path} does not hold the weights of this run ({reason})") from None
     model.name = folder.resolve().name
     model.snapshot = snapshot
     return model
@@ -214,9 +198,8 @@ def usable(device: str) -> str:
     except RuntimeError:
         kind = ""
     if kind not in ("cpu", "cuda", "mps"):
-        raise InputError(
-            f"--device: there is no device {device!r} to compute on; cpu and cuda are devices"
-        )
+        known = "cpu and cuda are devices"
+        raise InputError(f"--device: there is no device {device!r} to compute on; {known}")
     if kind == "cuda" and not torch.cuda.is_available():
         raise InputError(f"--device {device}: this machine has no GPU that torch can use")
     if kind == "cuda" and (torch.device(device).index or 0) >= torch.cuda.device_count():
@@ -225,21 +208,14 @@ def usable(device: str) -> str:
 
 
 def own_device() -> str:
-    """The GPU of this process among those that torchrun started on its machine; the CPU where there
-    is none."""
+    """The GPU of this process among those that torchrun started here, or the CPU."""
     return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
 
 
 def weights_path(folder: Path, snapshot: str) -> Path:
-    if snapshot not in SNAPSHOTS:
-        raise InputError(
-            f"there is no snapshot {snapshot!r}; the snapshots are {', '.join(SNAPSHOTS)}"
-        )
-    return folder / (
-        f"snapshots/{snapshot}.safetensors"
-        if snapshot in ("early", "middle")
-        else "model.safetensors"
-    )
+    check_name("snapshot", snapshot, SNAPSHOTS)
+    name = "model" if snapshot == "final" else f"snapshots/{snapshot}"
+    return folder / f"{name}.safetensors"
 
 
 def named_conditioner(given: str | type[SumOfParts] | None, grid_size: int) -> SumOfParts | None:
@@ -273,11 +249,8 @@ def find(run: str | Path) -> Path:
         if (folder / "config.json").is_file():
             return folder
     if "://" in str(run):
-        raise InputError(
-            f"{run} is an address; a run is loaded from a folder on this machine: fetch it first"
-        )
+        advice = "a run is loaded from a folder on this machine: fetch it first"
+        raise InputError(f"{run} is an address; {advice}")
     names = sorted(path.parent.name for path in SHIPPED.glob("*/config.json"))
-    raise InputError(
-        f"there is no run {str(run)!r}; it is a run folder or one of "
-        f"{', '.join(names) or '(none shipped)'}"
-    )
+    known = ", ".join(names) or "(none shipped)"
+    raise InputError(f"there is no run {str(run)!r}; it is a run folder or one of {known}")

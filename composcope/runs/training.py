@@ -1,14 +1,12 @@
-"""A Config and a folder make a run; the same again goes on from where it stopped, and a finished
-run is left alone.
+"""A Config and a folder make a run; the same again goes on, and a finished run is left alone.
 
 folder: config.json, log.jsonl, model.safetensors (the averaged weights),
         pixels.safetensors (constants of the data), snapshots/ averages/ checkpoints/ samples/
-        tensorboard/
-"""
+        tensorboard/"""
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import torch
 from PIL.Image import Image
 from torch import Tensor
 
-from composcope.diffusion.ema import Profile, gamma_of, reconstruct
+from composcope.diffusion.ema import Profile, Weights, gamma_of, reconstruct
 from composcope.diffusion.lesson import Denoising, Lesson
 from composcope.diffusion.loss import Loss
 from composcope.diffusion.penalty import Penalty
@@ -85,8 +83,7 @@ def start(
 
 
 def computes_bf16() -> bool:
-    """Whether this processor has instructions for it, where torch can tell; one without took eighty
-    times as long."""
+    """Whether this processor has instructions for it; one without took eighty times as long."""
     known = torch.backends.mkldnn.is_available()
     return not known or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
@@ -111,10 +108,10 @@ def fit(
 ) -> None:
     """Train the model of a run, with its weights, snapshots and samples put into its folder."""
 
-    def keep(name: str, weights: Mapping[str, Tensor]) -> None:
+    def keep(name: str, weights: Weights) -> None:
         save_tensors(weights_path(folder, name), model.state_dict() | dict(weights))
 
-    def draw(step: int, weights: Mapping[str, Tensor]) -> None:
+    def draw(step: int, weights: Weights) -> None:
         path = folder / "samples" / f"{step:09d}.png"
         if sheet and not path.exists():
             write_png(path, samples(model, weights, sheet))
@@ -139,28 +136,26 @@ def penalty_of(model: Model) -> Penalty | None:
 
 def own_cores() -> int:
     """The cores of this machine that are this process's, where torchrun started several."""
-    allowed = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    allowed = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        allowed = len(os.sched_getaffinity(0))
     return max(allowed // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
 def begin(model: Model, run: str) -> None:
-    """Give `model` the weights of another run, fixed frequencies included; what was measured of its
-    data stays."""
-    own = {
-        name
-        for name in model.state_dict()
-        if name.startswith("pixels.") or name.endswith(".sigma_data")
+    """Give `model` the weights of another run; what was measured of its own data stays."""
+    own = model.state_dict()
+    stays = {
+        name: own.pop(name) for name in ("pixels.centre", "pixels.scale", "denoiser.sigma_data")
     }
-    theirs = {name: tensor for name, tensor in load(run).state_dict().items() if name not in own}
-    for name, tensor in model.state_dict().items():
-        if name not in own and (name not in theirs or theirs[name].shape != tensor.shape):
+    theirs = load(run).state_dict()
+    for name, tensor in own.items():
+        if name not in theirs or theirs[name].shape != tensor.shape:
             raise InputError(
                 f"--init: {run} has another network than this run ({name}); "
                 "give it the same architecture"
             )
-    model.load_state_dict(theirs, strict=False)
+    model.load_state_dict(theirs | stays, strict=False)
 
 
 def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, float]:
@@ -174,63 +169,53 @@ def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, flo
         kept = read_tensors(path, finite=True)
         return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
     except (InputError, KeyError, RuntimeError) as error:
-        raise InputError(
-            f"{path} is damaged ({error}); remove it and it is measured again, the same"
-        ) from None
+        advice = "remove it and it is measured again, the same"
+        raise InputError(f"{path} is damaged ({error}); {advice}") from None
 
 
 def is_finished(config: Config, folder: Path) -> bool:
     """Whether the folder holds this configuration's model; an InputError if another run's."""
     path = folder / "config.json"
-    others = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {
-        "pixels.safetensors"
-    }
+    names = {file.name for file in folder.iterdir() if not file.name.startswith(".")}
+    others = names - {"pixels.safetensors"}
     if others and not path.exists():
         raise InputError(
             f"{folder} holds {min(others)} and no config.json: not a run; "
             "choose another folder with --out"
         )
     if path.exists() and (differs := difference(Config.load(path), config)):
-        raise InputError(
-            f"{folder} holds another run ({differs}); choose another folder with --out"
-        )
+        advice = "choose another folder with --out"
+        raise InputError(f"{folder} holds another run ({differs}); {advice}")
     if not (folder / "model.safetensors").exists():
         return False
     print(f"composcope: {folder} is finished; nothing to do", file=sys.stderr)
     return True
 
 
-def samples(model: Model, weights: Mapping[str, Tensor], sheet: Sheet, steps: int = 16) -> Image:
+def samples(model: Model, weights: Weights, sheet: Sheet) -> Image:
     """What the model draws with these weights, a row for each K of SHEET_K, from the same seeds."""
     conditioner = model.conditioner
-    rows: list[tuple] = [()] * len(SHEET_K) * len(SHEET_SEEDS)
+    columns = len(SHEET_SEEDS)
+    asked: list[tuple] = [()] * len(SHEET_K) * columns
+    shown = asked
+    cond = None
     if conditioner:
-        rows = [
-            one
-            for K in SHEET_K
-            for one in conditioner.ask(min(K, conditioner.most), len(SHEET_SEEDS))
-        ]
-    cond = conditioner(rows) if conditioner else None
+        rows = [conditioner.ask(min(K, conditioner.most), columns) for K in SHEET_K]
+        asked = [one for row in rows for one in row]
+        cond = conditioner(asked)
+        shown = asked if conditioner.has_places else shown
 
     def averaged(x: Tensor, sigma: Tensor, cond: Tensor | None) -> Tensor:
         return torch.func.functional_call(model, dict(weights), (x, sigma, cond))
 
     device = next(iter(weights.values())).device
-    x = sample(
-        averaged,
-        [*SHEET_SEEDS] * len(SHEET_K),
-        model.shape,
-        cond,
-        noise_levels(steps),
-        device=device,
-    )
-    asked = rows if conditioner and conditioner.has_places else [()] * len(rows)
-    return sheet(model.pixels.decode(x), asked, columns=len(SHEET_SEEDS))
+    seeds = [*SHEET_SEEDS] * len(SHEET_K)
+    x = sample(averaged, seeds, model.shape, cond, noise_levels(16), device=device)
+    return sheet(model.pixels.decode(x), shown, columns=columns)
 
 
 def reaverage(run: str | Path, sigma_rel: float) -> Model:
-    """The finished model of a run with its weights averaged at another width, from the averages
-    kept on the way."""
+    """The finished model of a run, averaged at another width from what was kept on the way."""
     folder = find(run)
     config, model = Config.load(folder / "config.json"), load(folder)
     kept = []
@@ -241,9 +226,8 @@ def reaverage(run: str | Path, sigma_rel: float) -> Model:
             kept.append((Profile(int(path.stem), gamma_of(width)), weights))
     if not kept:
         raise InputError(f"{folder} has no averages to make another one from")
-    model.load_state_dict(
-        reconstruct(kept, Profile(config.recipe.steps, gamma_of(sigma_rel))), strict=False
-    )
+    wanted = Profile(config.recipe.steps, gamma_of(sigma_rel))
+    model.load_state_dict(reconstruct(kept, wanted), strict=False)
     return model
 
 

@@ -1,8 +1,6 @@
-"""Images rendered ahead by worker processes, so that a GPU need not wait for them: the same images
-in any number."""
+"""Images rendered ahead by worker processes, the same by any number of them."""
 
 import multiprocessing
-import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -28,9 +26,7 @@ def rendered(config: Config, images: Images, workers: int) -> Iterator[Images]:
         return
     # A forked child would inherit the threads' locks.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, context, initializer=begin, initargs=(config, os.getpid())
-    ) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=begin, initargs=(config,)) as pool:
 
         def ahead(start: int, count: int) -> tuple[Tensor, Tensor | None]:
             shown, cond = pool.submit(work, start, count).result()
@@ -39,7 +35,7 @@ def rendered(config: Config, images: Images, workers: int) -> Iterator[Images]:
         yield ahead
 
 
-def begin(config: Config, parent: int) -> None:
+def begin(config: Config) -> None:
     """What a worker process does first."""
     global source
     use(1, 1)

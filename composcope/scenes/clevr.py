@@ -1,5 +1,4 @@
-"""Scenes in the official CLEVR format, with the camera, the lamps and the view as extra fields;
-reading needs none.
+"""Scenes in the official CLEVR format; camera, lamps and view are fields more, and may be missing.
 
     camera = argmin over positions of sum_objects |project(3d_coords) - pixel_coords|^2
 
@@ -17,14 +16,12 @@ from composcope.errors import InputError
 from composcope.files import read_json
 from composcope.scenes.scene import (
     CAMERA,
-    COLORS,
     HALF_WIDTH,
     LAMPS,
-    MATERIALS,
-    SHAPES,
-    SIZES,
+    TABLES,
     VIEWS,
     Object,
+    Point,
     Scene,
     camera_axes,
     project,
@@ -34,11 +31,11 @@ from composcope.scenes.scene import (
 IMAGES = (320, 240), (480, 320)
 PIXELS = 1.5  # an estimated camera reprojects the recorded pixel_coords within this
 EPSILON = 0.2  # differences along a direction up to this are no relation
-TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS}
+Size = tuple[int, int]  # width and height of an image
 
 
-def to_struct(scene: Scene, index: int, size: tuple[int, int]) -> dict[str, Any]:
-    """A scene as the official JSON has it; pixel_coords are of an image of this (width, height)."""
+def to_struct(scene: Scene, index: int, size: Size) -> dict[str, Any]:
+    """A scene as the official JSON has it; pixel_coords are of an image of this size."""
     right, _, ahead = camera_axes(scene.camera)
     behind = np.array([ahead[0], ahead[1], 0.0]) / np.hypot(ahead[0], ahead[1])
     directions = {"right": right, "left": -right, "behind": behind, "front": -behind}
@@ -61,7 +58,7 @@ def image_filename(index: int) -> str:
     return f"CLEVR_new_{index:06d}.png"
 
 
-def object_struct(scene: Scene, o: Object, size: tuple[int, int]) -> dict[str, Any]:
+def object_struct(scene: Scene, o: Object, size: Size) -> dict[str, Any]:
     u, v, depth = project(scene.camera, (o.x, o.y, o.radius), scene.view)
     look = {name: getattr(o, name) for name in (*TABLES, "rotation")}
     coords = {"3d_coords": [o.x, o.y, o.radius], "pixel_coords": [u * size[0], v * size[1], depth]}
@@ -75,14 +72,14 @@ def related(coords: np.ndarray, direction: np.ndarray) -> list[list[int]]:
 
 
 def load_clevr(path: str | Path, view: str | None = None) -> list[Scene]:
-    """The scenes of an official file, of a file with one scene, or of all such files of a folder,
-    in order of name.
+    """The scenes of an official file, of a file with one scene, or of a folder of such files.
+
+    view: what of the frame is to be seen, "full" or "square"; None: the recorded one, else "full".
 
     Where a file has no camera_location (the original CLEVR), the camera is estimated from
     pixel_coords, taken as those of a 320x240 or of a 480x320 image; if they are missing, or no
     camera reprojects them within 1.5 pixels, it is the base camera. Lamps that are not recorded are
-    the base lamps. `view` is what of the frame is to be seen, "full" or "square"; None is the
-    recorded one, and the full frame where none is."""
+    the base lamps."""
     scenes = [to_scene(struct, where) for struct, where in structs(path)]
     return scenes if view is None else [replace(scene, view=view) for scene in scenes]
 
@@ -126,8 +123,9 @@ def to_scene(struct: dict[str, Any], where: str) -> Scene:
     if "camera_location" in struct:
         camera = numbers(struct, "camera_location", where, 3)
         if not any(camera[:2]):
-            reason = "right above the origin has no up in its image"
-            raise InputError(f"{where}: a camera_location {reason}")
+            raise InputError(
+                f"{where}: a camera_location right above the origin has no up in its image"
+            )
     else:
         camera = estimated(objects, pixel_coords(rows, where))
     view = struct.get("view", "full")
@@ -168,7 +166,7 @@ def pixel_coords(rows: list[dict], where: str) -> np.ndarray | None:
     return np.array([numbers(row, "pixel_coords", at, 3) for row, at in objects])
 
 
-def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[float, float, float]:
+def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> Point:
     """The camera that shows the objects where they were seen, or the base camera if none does."""
     if seen is None:
         return CAMERA
@@ -179,11 +177,8 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> tuple[flo
     return min(fits, key=lambda camera: math.dist(camera, CAMERA), default=CAMERA)
 
 
-def fitted(
-    points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
-) -> tuple[tuple[float, float, float], float]:
-    """Gauss-Newton from the base camera, and a pull towards it as strong as rounding to pixels:
-    (camera, error)."""
+def fitted(points: np.ndarray, seen: np.ndarray, size: Size) -> tuple[Point, float]:
+    """(camera, error): Gauss-Newton from the base camera, with a pull to it as strong as rounding."""
     camera = np.array(CAMERA)
     for _ in range(10):
         off = residuals(camera, points, seen, size)
@@ -199,11 +194,8 @@ def fitted(
     return (x, y, z), error if np.isfinite(error) else np.inf
 
 
-def residuals(
-    camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: tuple[int, int]
-) -> np.ndarray:
-    """Pixels off, and the depth weighted as a pixel is: a unit of length is about width / 11 pixels
-    at the origin."""
+def residuals(camera: np.ndarray, points: np.ndarray, seen: np.ndarray, size: Size) -> np.ndarray:
+    """Pixels off, and depth off: at the origin a unit of length is about width / 11 pixels."""
     right, up, depth = camera_axes(tuple(camera)) @ (points - camera).T
     scale = size[0] / 2 / HALF_WIDTH  # pixels are square, so both axes have the same scale
     column, row = size[0] / 2 + scale * right / depth, size[1] / 2 - scale * up / depth

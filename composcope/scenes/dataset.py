@@ -16,9 +16,9 @@ from torch import Tensor
 from composcope.chance import LABELS, SHUFFLE, key, shuffled
 from composcope.errors import InputError
 from composcope.scenes import sources
-from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import labelled
-from composcope.scenes.render import render, shape_of
+from composcope.scenes.parts import SumOfParts
+from composcope.scenes.render import Size, render, shape_of
 from composcope.scenes.rules import Rules, draw
 from composcope.scenes.sources import Item, read_item, resized
 
@@ -37,7 +37,7 @@ class Stream:
     """Scenes drawn by `rules` and rendered at `size`; image i is a function of (seed, i)."""
 
     rules: Rules
-    size: int | tuple[int, int]
+    size: Size
     conditioner: SumOfParts
     labels: str = "all"
     seed: int = 0
@@ -69,7 +69,7 @@ class Folder:
     to their centre square, and those are left out that have a place beyond it."""
 
     path: str | Path
-    size: int | tuple[int, int]
+    size: Size
     conditioner: SumOfParts
     labels: str = "all"
     seed: int = 0
@@ -79,12 +79,12 @@ class Folder:
     @cached_property
     def items(self) -> list[tuple[Item, tuple]]:
         """The pictures, and what can be asked of each."""
-        found = sources.items(self.path, self.view)
-        asked = [(item, self.conditions(item)) for item in found]
+        asked = [(item, self.conditions(item)) for item in sources.items(self.path, self.view)]
         visible = [(item, conditions) for item, conditions in asked if self.shows(item, conditions)]
         if not visible:
-            message = "has no pictures to draw from, or shows none of its places"
-            raise InputError(f"{self.path} {message}")
+            raise InputError(
+                f"{self.path} has no pictures to draw from, or shows none of its places"
+            )
         return visible
 
     def conditions(self, item: Item) -> tuple:

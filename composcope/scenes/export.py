@@ -1,7 +1,6 @@
 """Scenes as files: PNGs with the official JSON, WebDataset shards, or Parquet shards.
 
-file k is a function of (job, k), and appears whole or not at all: so a job that was stopped makes
-what is missing"""
+file k is a function of (job, k), whole or not there: a job that was stopped makes what is missing"""
 
 import io
 import json
@@ -18,10 +17,10 @@ import numpy as np
 from PIL import Image
 
 from composcope import __version__, progress
-from composcope.errors import InputError
+from composcope.errors import InputError, check_name
 from composcope.files import clear, is_partial, locked, whole, write_text
 from composcope.scenes.clevr import image_filename, to_struct
-from composcope.scenes.render import render, shape_of
+from composcope.scenes.render import Size, render, shape_of
 from composcope.scenes.rules import Rules, draw, sample
 
 SHARD = 1000  # images in a shard
@@ -35,7 +34,7 @@ class Job:
     """What is to be made: scenes 0 .. num - 1 of a seed."""
 
     num: int
-    size: int | tuple[int, int] = 128
+    size: Size = 128
     format: str = "clevr"
     rules: Rules = field(default_factory=Rules)
     seed: int = 0
@@ -43,9 +42,7 @@ class Job:
     def __post_init__(self) -> None:
         if self.num < 1:
             raise InputError(f"the number of images is at least 1, not {self.num}")
-        if self.format not in WRITERS:
-            formats = ", ".join(WRITERS)
-            raise InputError(f"there is no format {self.format!r}; the formats are {formats}")
+        check_name("format", self.format, WRITERS)
         if self.format == "parquet":
             parquet()
         shape_of(self.size)
@@ -96,15 +93,18 @@ def chunk(job: Job) -> int:
     return max(1, min(CHUNK, PIXELS // (width * height)))
 
 
+def spans(indices: range, length: int) -> Iterator[range]:
+    """Indices one after the other, so many at a time."""
+    return (indices[first : first + length] for first in range(0, len(indices), length))
+
+
 def examples(job: Job, indices: range, tick: Tick) -> Iterator[Example]:
     """Scenes rendered and encoded, a few in memory at a time."""
     with ThreadPoolExecutor() as pool:
-        at_once = chunk(job)
-        for first in range(indices.start, indices.stop, at_once):
-            count = min(at_once, indices.stop - first)
-            scenes = draw(job.seed, first, count, job.rules)
+        for some in spans(indices, chunk(job)):
+            scenes = draw(job.seed, some.start, len(some), job.rules)
             images = pool.map(encoded, render(scenes, job.size))
-            for index, (scene, png) in enumerate(zip(scenes, images, strict=True), start=first):
+            for index, scene, png in zip(some, scenes, images, strict=True):
                 yield Example(index, png, to_struct(scene, index, shape_of(job.size)))
                 tick(1)
 
@@ -120,9 +120,7 @@ def write_clevr(job: Job, out: Path, tick: Tick) -> None:
     """images/*.png and, last, CLEVR_scenes.json."""
     # A file is waited for until it is on the disk, so several at a time.
     with ThreadPoolExecutor() as pool:
-        at_once = chunk(job)
-        for first in range(0, job.num, at_once):
-            indices = range(first, min(first + at_once, job.num))
+        for indices in spans(range(job.num), chunk(job)):
             if all((out / "images" / image_filename(i)).exists() for i in indices):
                 tick(len(indices))
                 continue
@@ -144,9 +142,9 @@ def scenes_json(job: Job) -> Iterator[str]:
     """The official file, a scene at a time: a million scenes do not fit in memory as JSON."""
     info = {"info": {"date": "", "version": "1.0", "split": "new", "license": ""}}
     yield json.dumps(info)[:-1] + ', "scenes": [\n'
-    for first in range(0, job.num, SHARD):
-        scenes = draw(job.seed, first, min(SHARD, job.num - first), job.rules)
-        for index, scene in enumerate(scenes, start=first):
+    for indices in spans(range(job.num), SHARD):
+        scenes = draw(job.seed, indices.start, len(indices), job.rules)
+        for index, scene in zip(indices, scenes, strict=True):
             end = ",\n" if index < job.num - 1 else "\n]}\n"
             yield json.dumps(to_struct(scene, index, shape_of(job.size))) + end
 
@@ -155,8 +153,7 @@ def write_shards(
     job: Job, out: Path, tick: Tick, suffix: str, write: Callable[[Iterator[Example], Path], None]
 ) -> None:
     """scenes-000000.suffix and so on."""
-    for shard, first in enumerate(range(0, job.num, SHARD)):
-        indices = range(first, min(first + SHARD, job.num))
+    for shard, indices in enumerate(spans(range(job.num), SHARD)):
         file = out / f"scenes-{shard:06d}.{suffix}"
         if file.exists():
             tick(len(indices))
@@ -166,8 +163,7 @@ def write_shards(
 
 
 def write_tar(of: Iterator[Example], file: Path) -> None:
-    """WebDataset: files that share a key are one example. Nothing in the bytes tells when or by
-    whom they were made."""
+    """WebDataset: files that share a key are one example; nothing tells when they were made."""
     with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as tar:
         for example in of:
             parts = {"png": example.png, "json": json.dumps(example.struct).encode()}
@@ -178,8 +174,7 @@ def write_tar(of: Iterator[Example], file: Path) -> None:
 
 
 def write_parquet(of: Iterator[Example], file: Path) -> None:
-    """Columns `index`, `image` (PNG bytes and a file name, which image libraries know) and `scene`
-    (the JSON)."""
+    """Columns `index`, `image` (bytes and file name, as image libraries know it), `scene` (JSON)."""
     pyarrow = parquet()
     first = next(of)
     schema = pyarrow.Table.from_pylist([row(first)]).schema

@@ -1,5 +1,4 @@
-"""Rays against the three shapes: hits, normals, and how far a ray passes from a shape (for soft
-shadows).
+"""Rays against the three shapes: hits, normals, and how far a ray passes from a shape.
 
 Every shape is convex, of unit size in its own frame (half height 1), turned about z, scaled by its
 radius and set on the ground. Its distance function is the one of a flat core with a rounded rim:
@@ -68,8 +67,7 @@ def enter(shape, ox, oy, oz, dx, dy, dz):
 
 @compiled
 def hit_unit(shape, sharp, ox, oy, oz, dx, dy, dz):
-    """The first t > 0 at which o + t d meets the unit shape (`sharp`: without its rims) from
-    outside, or FAR."""
+    """The first t > 0 at which o + t d enters the unit shape (`sharp`: without rims), or FAR."""
     if shape == SPHERE:
         a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
         delta = b * b - a * (ox * ox + oy * oy + oz * oz - 1)
@@ -120,9 +118,21 @@ def normal(row, x, y, z):
 
 
 @compiled
+def bend(row, nx, ny, nz):
+    """How fast the normal turns along the surface where it is n: an inverse radius."""
+    if row[0] == SPHERE:
+        return 1 / row[1]
+    side = 1 - abs(nz)
+    if row[0] == CUBE:
+        side = max(abs(row[4] * nx + row[5] * ny), abs(row[4] * ny - row[5] * nx))
+    if max(side, abs(nz)) < 0.98:
+        return 1 / (row[1] * (1 - (CUBE_FLAT if row[0] == CUBE else CAP_FLAT)))
+    return 0.5 / row[1] if row[0] == CYLINDER and abs(nz) < 0.5 else 0.0
+
+
+@compiled
 def clearance(row, rough, ox, oy, oz, dx, dy, dz, t, margin):
-    """How far the ray (d of length 1) passes from the object, negative through it; t is its point
-    nearest the centre.
+    """How far a ray (d of length 1), nearest the centre at t, passes from the object, or < 0.
 
     Distance along a ray is convex for a convex shape, so a golden-section search finds its least
     value. A ray that passes within less than `margin` of neither silhouette, and every ray if
@@ -178,8 +188,7 @@ def ray(frame, a, b):
 
 @compiled
 def on_view(frame, x, y, z, depth):
-    """(a, b) of a point relative to the camera, `ray` inverted: its axes are as long as half the
-    view."""
+    """(a, b) of a point relative to the camera: `ray` inverted."""
     wide = frame[0, 0] ** 2 + frame[0, 1] ** 2 + frame[0, 2] ** 2
     high = frame[1, 0] ** 2 + frame[1, 1] ** 2 + frame[1, 2] ** 2
     a = (frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z) / (depth * wide)
@@ -189,8 +198,7 @@ def on_view(frame, x, y, z, depth):
 
 @compiled
 def widen(box, frame, x, y, z, width, height):
-    """Make a box (first and last column and row, half open) hold a point's pixel; points behind the
-    camera: all."""
+    """Make a box (columns and rows, half open) hold a point's pixel; all, of one behind us."""
     depth = frame[2, 0] * x + frame[2, 1] * y + frame[2, 2] * z
     if depth < 0.1:
         box[0], box[1], box[2], box[3] = 0, width, 0, height
@@ -241,11 +249,9 @@ def inside(row, camera, frame):
 
 @compiled
 def visible(objects, i, box, camera, frame, width, height, enough):
-    """How many pixels' centres show object i, counted from the middle row outwards and no further
-    than `enough`.
+    """How many pixels' centres show object i, from the middle row outwards and up to `enough`.
 
-    The shapes are taken without their rounded rims, as the counts recorded with the reference
-    renders are."""
+    Shapes have no rounded rims here, as in the counts recorded with the reference renders."""
     left, right, top, bottom = box[i]
     shown, middle = 0, (top + bottom) // 2
     for k in range(2 * (bottom - top)):
@@ -262,17 +268,3 @@ def visible(objects, i, box, camera, frame, width, height, enough):
                         seen = other >= t
                 shown += seen
     return shown
-
-
-@compiled
-def count_visible(objects, camera, half_width, width, height):
-    """Pixels whose centre shows each object: int64 [n]. Callable from compiled code.
-
-    `objects`: float64 [n, 6 or more], packed as in the module's docstring; `camera`: float64 [3].
-    """
-    frame = axes(camera, half_width)
-    box = boxes(objects, camera, frame, width, height)
-    out = np.zeros(len(objects), np.int64)
-    for i in range(len(objects)):
-        out[i] = visible(objects, i, box, camera, frame, width, height, width * height)
-    return out

@@ -1,7 +1,6 @@
 """Images of CLEVR scenes by ray casting: primary rays, shadows, one mirrored bounce.
 
-    pixel = sRGB(mean over its samples of L(camera, ray)),  ray = forward + a * right + b * up,  (a,
-    b) in [-1, 1]^2 of the view
+    pixel = sRGB(mean over its samples of L(camera, ray)),   ray = forward + a right + b up
 
 Images are independent and each is computed in one fixed order, so bytes do not depend on the batch
 or on the threads."""
@@ -16,43 +15,22 @@ from numba import prange
 
 from composcope.compiled import compiled, parallel
 from composcope.errors import InputError
-from composcope.scenes.geometry import (
-    CUBE,
-    FAR,
-    axes,
-    boxes,
-    count_visible,
-    hit,
-    normal,
-    ray,
-    widen,
-)
+from composcope.scenes.geometry import CUBE, FAR, axes, boxes, hit, normal, ray, visible, widen
 from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, VIEWS, Scene
-from composcope.scenes.shading import (
-    ALBEDO,
-    COLOR,
-    LIGHTS,
-    beam,
-    bleed,
-    cover,
-    ground,
-    lights_of,
-    metal,
-    rubber,
-)
+from composcope.scenes.shading import LIGHTS, beam, darken, ground, lights_of, metal, rubber
 
 COLUMNS = 10  # of a packed object, see scenes/geometry.py
+MOST_PIXELS = 2**26
+OFFICIAL = 320, 240  # the size of the generator's images
+Size = int | tuple[int, int]  # a side, or width and height
 SAMPLES = 128  # an object's pixels are sampled as finely as an image of about this many columns
 
 _bytes = np.arange(4096) / 4095
 SRGB = np.where(_bytes <= 0.0031308, 12.92 * _bytes, 1.055 * _bytes ** (1 / 2.4) - 0.055) * 255
 
 
-def pack(
-    scenes: Sequence[Scene],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of all objects one after the other, where each scene's begin, cameras [n, 3], half
-    widths, lamps [n, 3, 3]."""
+def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, ...]:
+    """Rows of all objects, where each scene's begin, cameras [n, 3], half widths, lamps [n, 3, 3]."""
     rows, starts = [], [0]
     for scene in scenes:
         for o in scene.objects:
@@ -66,10 +44,7 @@ def pack(
     return np.array(rows, float).reshape(-1, COLUMNS), np.array(starts), cameras, halves, lamps
 
 
-MOST_PIXELS = 2**26
-
-
-def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
+def shape_of(size: Size) -> tuple[int, int]:
     """(width, height), both at least 1."""
     width, height = size if isinstance(size, tuple) else (int(size), int(size))
     if min(width, height) < 1 or width * height > MOST_PIXELS:
@@ -78,9 +53,7 @@ def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
-def render(
-    scenes: Sequence[Scene], size: int | tuple[int, int] = 128
-) -> UInt8[np.ndarray, "n h w 3"]:
+def render(scenes: Sequence[Scene], size: Size = 128) -> UInt8[np.ndarray, "n h w 3"]:
     """Images of scenes; `size` is a side or (width, height), to which the view is squeezed."""
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
@@ -91,18 +64,16 @@ def render(
     return out
 
 
-def visible_pixels(
-    scenes: Sequence[Scene], size: tuple[int, int] = (320, 240)
-) -> list[Int[np.ndarray, "objects"]]:
+def visible_pixels(scenes: Sequence[Scene]) -> list[Int[np.ndarray, "objects"]]:
     """Per scene, how many pixels show each object: what the official 200-pixel rule counts."""
     objects, starts, cameras, halves, _ = pack(scenes)
     spans = [objects[a:b] for a, b in pairwise(starts)]
     seen = zip(spans, cameras, halves, strict=True)
-    return [count_visible(own, camera, half, *shape_of(size)) for own, camera, half in seen]
+    return [count_visible(own, camera, half, *OFFICIAL) for own, camera, half in seen]
 
 
 def layers(
-    scenes: Sequence[Scene], size: int | tuple[int, int] = 128
+    scenes: Sequence[Scene], size: Size = 128
 ) -> tuple[Int[np.ndarray, "n h w"], Float[np.ndarray, "n h w"]]:
     """Which object each pixel's centre shows (-1: the ground), and its depth along the view."""
     width, height = shape_of(size)
@@ -110,6 +81,17 @@ def layers(
     index = np.empty(depth.shape, np.int64)
     _layers(*pack(scenes)[:4], index, depth)
     return index, depth
+
+
+@compiled
+def count_visible(objects, camera, half_width, width, height):
+    """Pixels whose centre shows each of the packed objects: int64 [n]."""
+    frame = axes(camera, half_width)
+    box = boxes(objects, camera, frame, width, height)
+    out = np.zeros(len(objects), np.int64)
+    for i in range(len(objects)):
+        out[i] = visible(objects, i, box, camera, frame, width, height, width * height)
+    return out
 
 
 @compiled
@@ -157,8 +139,7 @@ def shadow_boxes(objects, lights, camera, frame, pixel, width, height):
 
 @compiled
 def bare_row(lights, camera, frame, row, height, points, out):
-    """The bare ground in a row of pixels: where its centres look into points [2, w], radiance into
-    out [3, w]."""
+    """A row of bare ground: where its centres look into points [2, w], radiance into out [3, w]."""
     width, v = points.shape[1], 1 - (2 * row + 1) / height
     for col in range(width):
         u = (2 * col + 1) / width - 1
@@ -167,29 +148,6 @@ def bare_row(lights, camera, frame, row, height, points, out):
         points[0, col] = camera[0] + t * dx
         points[1, col] = camera[1] + t * dy
     ground(lights, points[0], points[1], out)
-
-
-@compiled
-def darken(objects, lights, shadows, row, col, pixel, x, y):
-    """What the objects take from the ground at (x, y) by their shadows, less what they throw back
-    on it: r, g, b."""
-    r = g = b = 0.0
-    for k in range(LIGHTS):
-        hidden, power = 0.0, 0.0
-        dx = dy = dz = spread = reach = 0.0
-        for i in range(len(objects)):
-            box = shadows[i, k]
-            if box[0] <= col < box[1] and box[2] <= row < box[3]:
-                if reach == 0:
-                    dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, 0.0)
-                own = cover(objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach)
-                hidden += (1 - hidden) * own
-        power *= hidden * ALBEDO * dz
-        r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
-    for i in range(len(objects)):
-        share = bleed(objects[i], x, y)
-        r, g, b = r - share * objects[i, 7], g - share * objects[i, 8], b - share * objects[i, 9]
-    return r, g, b
 
 
 @compiled
@@ -206,8 +164,7 @@ def surface(objects, lights, who, stray, pixel, camera, x, y, z):
 
 @compiled
 def image(objects, camera, half_width, lamps, across, down, out):
-    """One image. Bare ground takes one sample a pixel; where an object may be, across x down rays
-    see which one.
+    """One image: a sample for a pixel of bare ground, across x down rays where an object may be.
 
     Their hits are shaded once for each 2x2 of them that shows the same object, metal (whose
     highlights are small) each."""

@@ -1,10 +1,8 @@
-"""How scenes are drawn: the placement rules of the official generator, as a function of (seed,
-index).
+"""How scenes are drawn: by the official generator's rules, as a function of (seed, index).
 
 |p_i - p_j| - r_i - r_j >= min_distance,   |(p_i - p_j) . d| not in (0, margin),   pixels shown by i >= min_pixels
 
-for all i != j and d the two directions of the ground, right and behind, of the scene's own camera.
-"""
+for all i != j and d the two directions of the ground, right and behind, of the scene's camera."""
 
 import math
 from collections.abc import Sequence
@@ -14,19 +12,9 @@ import numpy as np
 
 from composcope.chance import MASK, SCENE, stream, uniform
 from composcope.compiled import compiled
-from composcope.errors import InputError
+from composcope.errors import InputError, check_name
 from composcope.scenes.geometry import SPHERE, axes, boxes, inside, ray, visible
-from composcope.scenes.scene import (
-    CAMERA,
-    COLORS,
-    LAMPS,
-    MATERIALS,
-    SHAPES,
-    SIZES,
-    VIEWS,
-    Object,
-    Scene,
-)
+from composcope.scenes.scene import COLORS, MATERIALS, RIG, SHAPES, SIZES, VIEWS, Object, Scene
 
 # the image of each view in which min_pixels counts
 PIXELS = {"full": (320, 240), "square": (240, 240)}
@@ -69,30 +57,26 @@ class Rules:
             if wrong or not getattr(self, name):
                 given = wrong[0] if wrong else "none"
                 raise InputError(f"{name} are some of {', '.join(allowed)}, not {given}")
-        if self.view not in VIEWS:
-            raise InputError(f"there is no view {self.view!r}; the views are {', '.join(VIEWS)}")
+        check_name("view", self.view, VIEWS)
         for field in fields(self)[5:-1]:
             value = getattr(self, field.name)
             if not 0 <= value < math.inf:
                 raise InputError(f"{field.name} is a number from 0 on, not {value}")
 
 
-Places = Sequence[tuple[float, float]]
+Places = Sequence[tuple[float, float]] | None
 
 
-def sample(seed: int, index: int, rules: Rules, places: Places | None = None) -> Scene:
-    """Scene `index` of `seed`, the same whatever else is drawn. With `places`, an object is put at
-    each (u, v).
+def sample(seed: int, index: int, rules: Rules, places: Places = None) -> Scene:
+    """Scene `index` of `seed`, the same whatever else is drawn.
 
-    Given places are exempt from the margins and from `spread`. Sizes and shapes are drawn until all
-    else is met; where that never happens, until no two objects overlap; where even that is
-    impossible, InputError."""
+    places: an object is put at each (u, v). They are exempt from the margins and from `spread`.
+        Sizes and shapes are drawn until all else is met; where that never happens, until no two
+        objects overlap; where even that is impossible, InputError."""
     return draw(seed, index, 1, rules, places)[0]
 
 
-def draw(
-    seed: int, start: int, count: int, rules: Rules, places: Places | None = None
-) -> list[Scene]:
+def draw(seed: int, start: int, count: int, rules: Rules, places: Places = None) -> list[Scene]:
     """Scenes start .. start + count - 1 of `seed`."""
     where = np.array(() if places is None else places, float).reshape(-1, 2)
     if not ((where >= 0) & (where <= 1)).all():
@@ -127,15 +111,14 @@ def named(look: list[float], at: list[float]) -> Object:
     return Object(*kind, x=at[0], y=at[1], rotation=look[4])
 
 
-def impossible(why: int, index: int, count: int, rules: Rules, places: Places | None) -> str:
+def impossible(why: int, index: int, count: int, rules: Rules, places: Places) -> str:
     if why == NO_GROUND:
         place = tuple(places[count])  # type: ignore[index]
         return f"no object can stand at the place {place}: it is not on the flat ground"
     if places is not None:
         return f"no {len(places)} objects at the given places are free of overlap in scene {index}: they are too close"
-    asked = (
-        f"distance {rules.min_distance}, margin {rules.margin}, {rules.min_pixels} visible pixels"
-    )
+    lengths = f"distance {rules.min_distance}, margin {rules.margin}"
+    asked = f"{lengths}, {rules.min_pixels} visible pixels"
     return f"no scene of {count} objects was found to meet the rules ({asked}): ask for fewer or loosen them"
 
 
@@ -147,7 +130,6 @@ def choices(rules: Rules) -> tuple[np.ndarray, ...]:
     )
 
 
-BASE = np.array([CAMERA, *LAMPS.values()])
 RADII = np.array(list(SIZES.values()))
 SHRINK = np.array([1 / math.sqrt(2), 1.0, 1.0])  # a cube's half side, in SHAPES' order
 RGB = np.array(list(COLORS.values())) / 255
@@ -164,7 +146,7 @@ def fill(seed, start, numbers, bounds, view, choice, places, counts, rows, looks
         for k in range(4):
             jitter = lamp_jitter if k else camera_jitter
             for axis in range(3):
-                rig[i, k, axis] = BASE[k, axis] + jitter * (2 * uniform(key, 1 + 3 * k + axis) - 1)
+                rig[i, k, axis] = RIG[k, axis] + jitter * (2 * uniform(key, 1 + 3 * k + axis) - 1)
         n, why, attempt = 13, CROWDED, 0
         while attempt < ATTEMPTS:
             relaxed = given and attempt >= ATTEMPTS // 2
@@ -229,8 +211,7 @@ def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, c
 
 @compiled
 def free(rows, x, y, radius, ahead, min_distance, margin):
-    """Whether an object may stand at (x, y). As in the official generator a new cube counts with
-    its uncut size."""
+    """Whether an object may stand at (x, y); a new cube counts uncut, as officially it does."""
     flat = math.sqrt(ahead[0] ** 2 + ahead[1] ** 2)
     for i in range(len(rows)):
         dx, dy = x - rows[i, 2], y - rows[i, 3]
@@ -257,8 +238,7 @@ def hidden(rows, camera, view, min_pixels):
 
 @compiled
 def ground(place, height, camera, frame):
-    """`project` inverted: the (x, y) of the point at this height that appears at (u, v); infinite
-    above the horizon."""
+    """`project` inverted: where the point of this height is that appears at (u, v), or infinity."""
     a, b = 2 * place[0] - 1, 1 - 2 * place[1]
     dx, dy, dz = ray(frame, a, b)
     if dz >= 0:

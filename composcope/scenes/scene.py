@@ -1,15 +1,13 @@
-"""A scene is a handful of objects on the ground, a camera and three lamps; `Scene.places` says
-where they appear.
+"""A scene is a handful of objects on the ground, a camera and three lamps, seen in places (u, v).
 
-(u, v) = pinhole(centre), fractions of the view's width and height, so a location does not depend on
-the image's size"""
+(u, v) = pinhole(centre), fractions of the view's width and height, whatever the image's size"""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from composcope.errors import InputError
+from composcope.errors import check_name
 
 SHAPES = ("cube", "sphere", "cylinder")
 SIZES = {"large": 0.7, "small": 0.35}
@@ -26,12 +24,14 @@ COLORS = {
     "red": (173, 35, 35),
     "yellow": (255, 238, 51),
 }
+TABLES = {"shape": SHAPES, "size": SIZES, "material": MATERIALS, "color": COLORS}
 CAMERA = (7.4811, -6.5076, 5.3437)
 LAMPS = {
     "Key": (6.4467, -2.9052, 4.2584),
     "Fill": (-4.6711, -4.0136, 3.0112),
     "Back": (-1.1685, 2.6460, 5.8157),
 }
+RIG = np.array([CAMERA, *LAMPS.values()])
 HALF_WIDTH = 16 / 35  # tan of half the horizontal field of view: a 35 mm lens on a 32 mm sensor
 HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3
 # What of the official 4:3 frame an image shows: all of it, or its centre square. The number is the
@@ -40,10 +40,12 @@ HALF_HEIGHT = HALF_WIDTH * 3 / 4  # the official images are 4:3
 VIEWS = {"full": HALF_WIDTH, "square": HALF_HEIGHT}
 
 
+Point = tuple[float, float, float]
+
+
 @dataclass(frozen=True)
 class Object:
-    """One object resting on the ground at (x, y); `rotation` is the recorded number (degrees, used
-    as radians)."""
+    """One object resting on the ground at (x, y); `rotation`: degrees, used as radians."""
 
     shape: str
     size: str
@@ -61,19 +63,17 @@ class Object:
 
 @dataclass(frozen=True)
 class Scene:
-    """Objects, the camera position (it looks at the origin, +z up), the lamp positions, and the
-    view shown of it."""
+    """Objects, the positions of the camera (it looks at the origin, +z up) and lamps, the view."""
 
     objects: tuple[Object, ...] = ()
-    camera: tuple[float, float, float] = CAMERA
-    key: tuple[float, float, float] = LAMPS["Key"]
-    fill: tuple[float, float, float] = LAMPS["Fill"]
-    back: tuple[float, float, float] = LAMPS["Back"]
+    camera: Point = CAMERA
+    key: Point = LAMPS["Key"]
+    fill: Point = LAMPS["Fill"]
+    back: Point = LAMPS["Back"]
     view: str = "full"
 
     def __post_init__(self) -> None:
-        if self.view not in VIEWS:
-            raise InputError(f"there is no view {self.view!r}; the views are {', '.join(VIEWS)}")
+        check_name("view", self.view, VIEWS)
 
     @property
     def places(self) -> tuple[tuple[float, float], ...]:
@@ -90,7 +90,7 @@ class Seen:
     places: tuple[tuple[float, float], ...]
 
 
-def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
+def camera_axes(camera: Point) -> np.ndarray:
     """Rows: right, up, forward of a camera that looks at the origin with +z up."""
     x, y, z = camera
     flat, length = math.hypot(x, y), math.sqrt(x * x + y * y + z * z)
@@ -98,9 +98,7 @@ def camera_axes(camera: tuple[float, float, float]) -> np.ndarray:
     return np.array([(-y / flat, x / flat, 0.0), up, (-x / length, -y / length, -z / length)])
 
 
-def project(
-    camera: tuple[float, float, float], point: tuple[float, float, float], view: str = "full"
-) -> tuple[float, float, float]:
+def project(camera: Point, point: Point, view: str = "full") -> Point:
     """(u, v, depth) of a point: fractions of the view, and the distance along its direction."""
     right, up, depth = (camera_axes(camera) @ np.subtract(point, camera)).tolist()
     return 0.5 + right / depth / VIEWS[view] / 2, 0.5 - up / depth / HALF_HEIGHT / 2, depth

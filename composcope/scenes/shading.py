@@ -14,18 +14,7 @@ import math
 import numpy as np
 
 from composcope.compiled import compiled
-from composcope.scenes.geometry import (
-    BOUND,
-    CAP_FLAT,
-    CUBE,
-    CUBE_FLAT,
-    CYLINDER,
-    FAR,
-    SPHERE,
-    clearance,
-    hit,
-    normal,
-)
+from composcope.scenes.geometry import BOUND, FAR, bend, clearance, hit, normal
 
 # Key, Fill, Back in watts, the sun in watts a square metre
 POWER = np.array([78.54, 23.56, 39.27, 0.45])
@@ -66,8 +55,7 @@ VEIL = 0.002  # ... and everywhere
 
 @compiled
 def lights_of(lamps):
-    """Rows for Key, Fill, Back, sun: position (or direction), axis, power / pi^2 (or / pi), radius
-    of the disc."""
+    """Rows for Key, Fill, Back, sun: position or direction, axis, power / pi^2 or / pi, radius."""
     out = np.empty((LIGHTS, 8))
     for k in range(3):
         length = math.sqrt(lamps[k, 0] ** 2 + lamps[k, 1] ** 2 + lamps[k, 2] ** 2)
@@ -80,8 +68,7 @@ def lights_of(lamps):
 
 @compiled
 def beam(light, far, x, y, z):
-    """Light at a point: direction to the lamp, irradiance / pi on a surface facing it, its angular
-    radius, distance."""
+    """Light at a point: direction to the lamp, irradiance / pi facing it, angular radius, distance."""
     if far:
         return light[0], light[1], light[2], light[6], light[7], FAR
     wx, wy, wz = light[0] - x, light[1] - y, light[2] - z
@@ -93,8 +80,7 @@ def beam(light, far, x, y, z):
 
 @compiled
 def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
-    """The share of a lamp's disc along d that the object hides from a point, softened by `blur` (a
-    pixel's width)."""
+    """The share of a lamp's disc along d that the object hides, softened by `blur`, a pixel."""
     ahead = (row[2] - x) * dx + (row[3] - y) * dy + (row[1] - z) * dz
     if ahead <= -BOUND[int(row[0])] * row[1] or ahead - row[1] > reach:
         return 0.0
@@ -109,8 +95,7 @@ def cover(row, rough, blur, x, y, z, dx, dy, dz, spread, reach):
 
 @compiled
 def lit(objects, skip, lights, rough, x, y, z, nx, ny, nz):
-    """Irradiance / pi at a point with normal n, behind whatever objects (all but `skip`) are in the
-    way: r, g, b."""
+    """Irradiance / pi at a point with normal n, less what objects but `skip` hide: r, g, b."""
     r = g = b = 0.0
     for k in range(LIGHTS):
         dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, z)
@@ -139,8 +124,7 @@ def backdrop(x, y):
 
 @compiled
 def bleed(row, x, y):
-    """The object as a sphere that shines on the ground: how much of its colour it adds, cos /
-    distance^2, cut off."""
+    """How much of its colour an object adds to the ground: a sphere's cos / distance^2, cut off."""
     d2 = ((row[2] - x) ** 2 + (row[3] - y) ** 2) / (row[1] * row[1]) + 1
     if d2 > BLEED_REACH**2:
         return 0.0
@@ -149,8 +133,7 @@ def bleed(row, x, y):
 
 @compiled
 def ground(lights, x, y, out):
-    """Radiance of bare ground at the points (x[i], y[i]), into out [3, n]: plain loops that become
-    vector code."""
+    """Radiance of bare ground at (x[i], y[i]), into out [3, n]: loops that become vector code."""
     for i in range(len(x)):
         out[0, i] = out[1, i] = out[2, i] = backdrop(x[i], y[i])
     for k in range(LIGHTS):
@@ -161,6 +144,28 @@ def ground(lights, x, y, out):
             out[0, i] += power * r
             out[1, i] += power * g
             out[2, i] += power * b
+
+
+@compiled
+def darken(objects, lights, shadows, row, col, pixel, x, y):
+    """What objects take from the ground at (x, y), less what they throw back on it: r, g, b."""
+    r = g = b = 0.0
+    for k in range(LIGHTS):
+        hidden, power = 0.0, 0.0
+        dx = dy = dz = spread = reach = 0.0
+        for i in range(len(objects)):
+            box = shadows[i, k]
+            if box[0] <= col < box[1] and box[2] <= row < box[3]:
+                if reach == 0:
+                    dx, dy, dz, power, spread, reach = beam(lights[k], k == 3, x, y, 0.0)
+                own = cover(objects[i], False, pixel, x, y, 0.0, dx, dy, dz, spread, reach)
+                hidden += (1 - hidden) * own
+        power *= hidden * ALBEDO * dz
+        r, g, b = r + power * COLOR[k, 0], g + power * COLOR[k, 1], b + power * COLOR[k, 2]
+    for i in range(len(objects)):
+        share = bleed(objects[i], x, y)
+        r, g, b = r - share * objects[i, 7], g - share * objects[i, 8], b - share * objects[i, 9]
+    return r, g, b
 
 
 @compiled
@@ -200,8 +205,7 @@ def rubber(objects, i, lights, rough, x, y, z, nx, ny, nz, vx, vy, vz):
 
 @compiled
 def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
-    """Radiance that reaches a point along a mirrored ray: another object, the ground, the backdrop
-    or the black sky."""
+    """Radiance along a mirrored ray: of another object, the ground, the backdrop, the black sky."""
     best, who = FAR, -1
     for i in range(len(objects)):
         row = objects[i]
@@ -236,19 +240,6 @@ def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
     wall = WALL + (WALL_TOP - WALL) * min(max(dz / 0.4, 0.0), 1.0)
     gray = wall * min(max((toward - 0.2) * 4, 0.0), 1.0) * min(max((0.8 - dz) * 4, 0.0), 1.0)
     return gray, gray, gray
-
-
-@compiled
-def bend(row, nx, ny, nz):
-    """How fast the normal turns along the surface where it is n: an inverse radius."""
-    if row[0] == SPHERE:
-        return 1 / row[1]
-    side = 1 - abs(nz)
-    if row[0] == CUBE:
-        side = max(abs(row[4] * nx + row[5] * ny), abs(row[4] * ny - row[5] * nx))
-    if max(side, abs(nz)) < 0.98:
-        return 1 / (row[1] * (1 - (CUBE_FLAT if row[0] == CUBE else CAP_FLAT)))
-    return 0.5 / row[1] if row[0] == CYLINDER and abs(nz) < 0.5 else 0.0
 
 
 @compiled

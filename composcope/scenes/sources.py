@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
 
-from composcope.errors import InputError
+from composcope.errors import InputError, told_at
 from composcope.files import parse_json, read_lines
 from composcope.pictures import picture_size, read_picture
 from composcope.scenes.clevr import pixel_coords, structs, to_scene
@@ -62,6 +62,7 @@ class Cell:
 
 
 Picture = Path | Slice | Cell
+Pictured = tuple[Picture, dict[str, Any], str]  # a picture, its scene as JSON, where that is
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,14 @@ def items(path: str | Path, view: str = "full") -> list[Item]:
     if not path.is_dir():
         raise InputError(f"{path} is not a folder of pictures with metadata, scenes or shards")
     if any((path / name).is_file() for name in LISTS):
-        found = of_metadata(path)
-    elif any(path.glob("*.tar")):
-        found = of_tars(path, view)
+        return list(of_metadata(path))
+    if any(path.glob("*.tar")):
+        found = of_tars(path)
     elif any(path.glob("*.parquet")):
-        found = of_parquet(path, view)
+        found = of_parquet(path)
     else:
-        found = of_clevr(path, view)
-    return list(found)
+        found = of_clevr(path)
+    return [scene_item(*one, view) for one in found]
 
 
 def is_data(path: Path) -> bool:
@@ -163,10 +164,10 @@ def words(path: str | Path, field: str | None = None) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def of_clevr(path: Path, view: str) -> Iterator[Item]:
+def of_clevr(path: Path) -> Iterator[Pictured]:
     official = path / "CLEVR_scenes.json"
     for struct, where in structs(official if official.exists() else path / "scenes"):
-        yield scene_item(clevr_picture(path, struct, where), struct, where, view)
+        yield clevr_picture(path, struct, where), struct, where
 
 
 def clevr_picture(path: Path, struct: dict, where: str) -> Path:
@@ -179,7 +180,7 @@ def clevr_picture(path: Path, struct: dict, where: str) -> Path:
     raise InputError(f"{where}: there is no image {path / 'images' / name}")
 
 
-def of_tars(path: Path, view: str) -> Iterator[Item]:
+def of_tars(path: Path) -> Iterator[Pictured]:
     """Two files of one key are an example: the picture, and its scene as JSON."""
     for shard in sorted(path.glob("*.tar")):
         pictures: dict[str, Slice] = {}
@@ -201,11 +202,10 @@ def of_tars(path: Path, view: str) -> Iterator[Item]:
             where = f"{shard}, {key}"
             if key not in scenes:
                 raise InputError(f"{where}: the picture has no scene, {key}.json")
-            struct: dict[str, Any] = parse_json(scenes[key].read(), dict, where)
-            yield scene_item(picture, struct, where, view)
+            yield picture, parse_json(scenes[key].read(), dict, where), where
 
 
-def of_parquet(path: Path, view: str) -> Iterator[Item]:
+def of_parquet(path: Path) -> Iterator[Pictured]:
     """Columns `image` (PNG bytes and a name) and `scene` (JSON)."""
     pyarrow = parquet()
     shards = sorted(path.glob("*.parquet"))
@@ -225,8 +225,7 @@ def of_parquet(path: Path, view: str) -> Iterator[Item]:
             raise InputError(f"{shard} is not a shard of `image` and `scene` ({reason})") from None
         for row, scene in enumerate(scenes):
             where = f"{shard}, row {row}"
-            struct: dict[str, Any] = parse_json(scene or "", dict, where)
-            yield scene_item(Cell(images, row), struct, where, view)
+            yield Cell(images, row), parse_json(scene or "", dict, where), where
 
 
 def scene_item(picture: Picture, struct: dict, where: str, view: str) -> Item:
@@ -271,10 +270,8 @@ def of_file(read: Callable, picture: Picture, where: str) -> Any:
     """What `read` gives of a file, or of one inside another, where an error must say which."""
     if isinstance(picture, Path):
         return read(picture)
-    try:
+    with told_at(where):
         return read(picture.read())
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
 def resized(
