@@ -6,7 +6,6 @@ from composcope.results.row import (
     Row,
     add_rows,
     check_out,
-    columns,
     gather,
     grouped,
     jsonl,
@@ -18,26 +17,6 @@ from composcope.results.row import (
     where,
 )
 
-__all__ = [
-    "Estimate",
-    "Row",
-    "add_rows",
-    "check_out",
-    "columns",
-    "gather",
-    "grouped",
-    "jsonl",
-    "mean",
-    "only",
-    "own_folder",
-    "read_arrays",
-    "read_rows",
-    "resampled",
-    "row",
-    "share",
-    "spearman",
-    "tell_rows",
-    "where",
-    "wilson",
-    "write_arrays",
-]
+__all__ = ["Estimate", "Row", "add_rows", "check_out", "gather", "grouped", "jsonl", "mean", "only"]
+__all__ += ["own_folder", "read_arrays", "read_rows", "resampled", "row", "share", "spearman"]
+__all__ += ["tell_rows", "where", "wilson", "write_arrays"]

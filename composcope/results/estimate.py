@@ -24,10 +24,15 @@ class Estimate:
     high: float | None = None
     n: int | None = None
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of its interval; without one, the value itself."""
+        low = self.value if self.low is None else self.low
+        return low, self.value if self.high is None else self.high
+
     def __str__(self) -> str:
-        return f"{self.value:.2f}" + (
-            "" if self.low is None else f" [{self.low:.2f}, {self.high:.2f}]"
-        )
+        interval = "" if self.low is None else f" [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.2f}{interval}"
 
 
 def weights(
@@ -83,9 +88,7 @@ def spearman(
 ) -> Estimate:
     """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are
     left out."""
-    from scipy.stats import (
-        rankdata,  # here, because it takes a second to load and few commands need it
-    )
+    from scipy.stats import rankdata  # it takes a second to load, and few commands need it
 
     draws = np.random.default_rng(seed).integers(len(a), size=(resamples, len(a)))
     index = np.concatenate([np.arange(len(a))[None], draws])

@@ -52,7 +52,7 @@ def plan(
 
 def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
     """A run from another seed is as far from the study's own."""
-    changes = {**run.changes, **run.by_preset.get(preset, {})}
+    changes = run.changes_at(preset)
     changes["seed"] = seed + changes.get("seed", 0)
     words = ("train", run.experiment, "--preset", preset, *options(changes))
     out = ("--out", str(folder / "runs" / run.name))
@@ -79,11 +79,10 @@ def tasks(run: Run) -> Iterator[Task]:
 
 def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) -> Node:
     """Every measurement has a file of rows of its own, so that two nodes never write to one."""
-    how: dict[str, str] = {"way": task.way} if task.way else {}
-    if task.intervention:
-        how["intervention"] = task.intervention.name
-        if task.intervention.radius is not None:
-            how["radius"] = f"{task.intervention.radius:g}"
+    how = {"way": task.way} if task.way else {}
+    if done := task.intervention:
+        how |= {"intervention": done.name}
+        how |= {"radius": f"{done.radius:g}"} if done.radius is not None else {}
     earlier = [task.snapshot] if task.snapshot != "final" else []
     label = [task.measure, run.name, *earlier, *how.values()]
     words = [task.measure, str(folder / "runs" / run.name)]
@@ -112,10 +111,9 @@ def most_asked(run: Run, preset: str) -> int:
 def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
     config = run.config(preset)
     steps = steps_of(preset)
+    asked = (num, most_asked(run, preset), steps, task.intervention is not None)
     passes = {
-        "evaluate": cost.evaluation_passes(
-            num, most_asked(run, preset), steps, task.intervention is not None
-        ),
+        "evaluate": cost.evaluation_passes(*asked),
         "locality": cost.locality_passes(),
         "features": cost.features_passes(steps),
     }

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -80,26 +80,22 @@ def driver(folder: Path) -> Iterator[IO]:
 
     Whoever comes after a driver that was killed waits until what it had started has ended."""
     path = folder / ".lock"
-    with folder_for(folder), held(path, wait=False) as free:
-        if free is None and driver_lives(path):
-            raise InputError(
-                f"{folder} is in use by another `composcope reproduce`; "
-                "wait for it or choose another --out"
-            )
-        if free is not None:
-            yield signed(free)
-            return
-    print(f"composcope: waiting for what was left running in {folder} to end", file=sys.stderr)
-    with folder_for(folder), held(path, wait=True) as file:
-        assert file is not None
-        yield signed(file)
-
-
-def signed(file: IO) -> IO:
-    file.truncate(0)
-    file.write(f"{socket.gethostname()} {os.getpid()}")
-    file.flush()
-    return file
+    with folder_for(folder), ExitStack() as stack:
+        lock = stack.enter_context(held(path, wait=False))
+        if lock is None:
+            if driver_lives(path):
+                raise InputError(
+                    f"{folder} is in use by another `composcope reproduce`; "
+                    "wait for it or choose another --out"
+                )
+            told = f"composcope: waiting for what was left running in {folder} to end"
+            print(told, file=sys.stderr)
+            lock = stack.enter_context(held(path, wait=True))
+        assert lock is not None
+        lock.truncate(0)
+        lock.write(f"{socket.gethostname()} {os.getpid()}")
+        lock.flush()
+        yield lock
 
 
 def driver_lives(path: Path) -> bool:
@@ -216,14 +212,11 @@ class Study:
         table = Table(*columns, title=f"about {self.minutes_left(jobs):.0f} minutes left")
         colors = {"running": "cyan", "failed": "red", "waiting": "dim", "done": "green"}
         states = {name: self.state(name) for name in self.nodes}
-        shown = (
-            states if commands else sorted(states, key=lambda name: [*colors].index(states[name]))
-        )
-        for name in shown:
-            node, state = self.nodes[name], states[name]
-            done = self.done(name)
-            minutes = f"{done.minutes:.1f}" if done else f"~{node.minutes:,.1f}"
-            command = "composcope " + " ".join(node.command)
+        order = [*states] if commands else sorted(states, key=lambda n: [*colors].index(states[n]))
+        for name in order:
+            state, done = states[name], self.done(name)
+            minutes = f"{done.minutes:.1f}" if done else f"~{self.nodes[name].minutes:,.1f}"
+            command = " ".join(("composcope", *self.nodes[name].command))
             cells = (name, f"[{colors[state]}]{state}[/]", minutes, command)
             table.add_row(*cells[: len(columns)])
         return table
