@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.locality import edges, lines_by, over
+from composcope.report.locality import lines_by, over, whiskers
 from composcope.report.looks import Look
 from composcope.results import Row, where
 
@@ -136,9 +136,9 @@ def spaces(rows: Sequence[Row]) -> Figure:
     for shift, (name, color) in enumerate((("within", "tab:blue"), ("between", "tab:orange"))):
         own = [row for row in where(shown, what=f"features/{name}") if row.value is not None]
         at = [names.index(str(row.layer)) + 0.36 * (shift - 0.5) for row in own]
-        value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-        error = np.abs([low - value, high - value])
-        panel.bar(at, value, 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
+        values = [row.estimate.value for row in own]
+        error = whiskers(*(row.estimate for row in own))
+        panel.bar(at, values, 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
     panel.set_xticks(range(len(names)), names)
     panel.axhline(0, color="black", lw=0.6)
     legend(panel)

@@ -1,7 +1,7 @@
 """Pictures of the page: figures with their words, Figure 1, sheets of images, an animation."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,9 +29,9 @@ class Shown:
     words: str
 
 
-def those(*figures: tuple[Figure | None, str]) -> list[Shown]:
-    """Figures that there are, with their words."""
-    return [Shown(figure, words) for figure, words in figures if figure is not None]
+def those(figures: Mapping[str, Figure | None]) -> list[Shown]:
+    """By the words under them, the figures that there are."""
+    return [Shown(figure, words) for words, figure in figures.items() if figure is not None]
 
 
 def drawn(shown: Shown) -> str:
