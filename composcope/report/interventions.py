@@ -12,7 +12,7 @@ from composcope.report.locality import over
 from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, by_model, label, look
 from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, listed, name, told, two
 from composcope.report.material import Kept, conditional, k_max, of_nine, one
-from composcope.results import Row, grouped, where
+from composcope.results import Row, grouped, measured, where
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
 from composcope.study.table import BY_NAME
@@ -22,8 +22,7 @@ SMALL_RUN = Look("0.55", "o")  # runs that are not of the study have no look of 
 
 def overlap_figure(rows: Sequence[Row]) -> Figure:
     """Images with both of two objects over the distance of their places; grey: what is known
-    without a model.
-    """
+    without a model."""
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     panel = figure.add_subplot(xlabel="distance of two places, image sides")
     panel.set_ylabel("share of images with both filled")
@@ -69,8 +68,7 @@ def close_figure(pictures: Sequence[Kept]) -> Figure:
 
 def prediction_figure(rows: Sequence[Row]) -> Figure:
     """Early locality and early loss against places filled in the end, a dot a run; the rank
-    correlation at each noise level.
-    """
+    correlation at each noise level."""
     figure = Figure(figsize=(3 * 3.7, 3.6), layout="constrained")
     first, second, third = figure.subplots(1, 3)
     for panel, known in ((first, LOCALITY), (second, LOSS)):
@@ -98,8 +96,7 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
 
 def penalty_figure(rows: Sequence[Row]) -> Figure:
     """Short trainings with a penalty on far influence: conditional locality and places filled, by
-    the weight of the penalty and by the radius beyond which it is far.
-    """
+    the weight of the penalty and by the radius beyond which it is far."""
     figure = Figure(figsize=(2.2 * WIDTH, 3.6), layout="constrained")
     panels = figure.subplots(1, 3)
     local = where(rows, what="penalty/conditional_locality")
@@ -123,8 +120,7 @@ def penalty_figure(rows: Sequence[Row]) -> Figure:
 
 def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
     """What is met of what is asked, as the model is and with neighbourhoods of its own: a panel for
-    colours, one for phrases.
-    """
+    colours, one for phrases."""
     kinds = {"length/found": "colours", "text/found": "phrases"}
     shown = {noun: own for what, noun in kinds.items() if (own := where(rows, what=what))}
     figure = Figure(figsize=(0.8 * WIDTH * max(len(shown), 1), 3.7), layout="constrained")
@@ -206,7 +202,7 @@ def own_places(rows: Sequence[Row]) -> str:
     parts = []
     asked = (("length/found", "color", "colours"), ("text/found", "text_control", "phrases"))
     for what, run, noun in asked:
-        own = [row for row in where(rows, what=what, run=run) if row.value is not None]
+        own = measured(where(rows, what=what, run=run))
         if not {row.intervention for row in own} & {"own", "peaks"}:
             continue
         most = max(row.K or 0 for row in own)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
 from composcope.report.looks import Look, look
-from composcope.results import Estimate, Row, grouped, spearman, where
+from composcope.results import Estimate, Row, grouped, measured, spearman, where
 
 COLORS = ("blue", "orange", "green", "red", "purple", "brown", "pink", "cyan")  # Matplotlib's tab:
 MOMENTS = {"early": 3.0, "middle": 5.0}  # of training: sizes of dots; those of final weights:
@@ -141,8 +141,7 @@ def over(
     panel: Axes, rows: Sequence[Row], along: str, style: Look, label: str, shift: float = 0.0
 ) -> None:
     """A line over a coordinate, with a thin bar for every 95 % interval."""
-    known = [row for row in rows if row.value is not None]
-    own = sorted(known, key=lambda row: getattr(row, along))
+    own = sorted(measured(rows), key=lambda row: getattr(row, along))
     at = np.array([getattr(row, along) for row in own], float) + shift
     looks: dict[str, Any] = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
     estimates = [row.estimate for row in own]

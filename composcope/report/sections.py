@@ -67,7 +67,6 @@ def first_two(shown: Sequence[Shown], none: str) -> str:
     return first + (folded("More figures on theory", gallery(shown[2:], "")) if shown[2:] else "")
 
 
-# ----------------------------------------------------------------------------
 # The sections.
 
 

@@ -103,7 +103,6 @@ def swatch(side: Side) -> Html:
     return Html(f"{dot}<b>{html.escape(name(side))}</b>")
 
 
-# ----------------------------------------------------------------------------
 # How far models compose.
 
 
@@ -170,7 +169,6 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     return table(lines, note)
 
 
-# ----------------------------------------------------------------------------
 # Where scores look, and how alike concepts are inside a network.
 
 
@@ -210,7 +208,6 @@ def cosines(rows: Sequence[Row]) -> Table:
     return table(lines, note)
 
 
-# ----------------------------------------------------------------------------
 # Comparisons and claims.
 
 
@@ -245,7 +242,6 @@ def claim_table(rows: Sequence[Row], room: str) -> Table:
     )
 
 
-# ----------------------------------------------------------------------------
 # Every number.
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over

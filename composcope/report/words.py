@@ -27,7 +27,7 @@ from composcope.report.marks import (
 )
 from composcope.report.material import conditional, k_max, of_nine, of_rooms, one
 from composcope.report.theory import predicted
-from composcope.results import Row, where
+from composcope.results import Row, measured, where
 from composcope.study.effects import (
     CONDITIONAL,
     EFFECTS,
@@ -41,7 +41,6 @@ from composcope.study.effects import (
 )
 from composcope.study.table import BY_NAME, LABELS
 
-# ----------------------------------------------------------------------------
 # The first screen.
 
 
@@ -89,7 +88,6 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     ]
 
 
-# ----------------------------------------------------------------------------
 # The answers of the sections.
 
 
@@ -207,12 +205,12 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
 
 
 def words_heard(rows: Sequence[Row]) -> str:
-    thirds = [row for row in where(rows, what="features/share_in_third") if row.value is not None]
+    thirds = measured(where(rows, what="features/share_in_third"))
     if not thirds:
         return "Where the words of a prompt act is not measured."
     highest = max(row.sigma or 0 for row in thirds)
     shares = [row.estimate.value for row in thirds if row.sigma == highest]
-    alike = [row for row in where(rows, what="features/two_places") if row.value is not None]
+    alike = measured(where(rows, what="features/two_places"))
     more = "".join(
         f". At two places far apart, the influences of the words correlate at {told(row)} "
         "(paper: nearly identical)"

@@ -9,6 +9,7 @@ from composcope.results.row import (
     gather,
     grouped,
     jsonl,
+    measured,
     only,
     own_folder,
     read_rows,
@@ -17,6 +18,6 @@ from composcope.results.row import (
     where,
 )
 
-__all__ = ["Estimate", "Row", "add_rows", "check_out", "gather", "grouped", "jsonl", "mean", "only"]
-__all__ += ["own_folder", "read_arrays", "read_rows", "resampled", "row", "share", "spearman"]
-__all__ += ["tell_rows", "where", "wilson", "write_arrays"]
+__all__ = ["Estimate", "Row", "add_rows", "check_out", "gather", "grouped", "jsonl", "mean"]
+__all__ += ["measured", "only", "own_folder", "read_arrays", "read_rows", "resampled", "row"]
+__all__ += ["share", "spearman", "tell_rows", "where", "wilson", "write_arrays"]

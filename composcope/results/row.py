@@ -207,6 +207,11 @@ def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
     return found
 
 
+def measured(rows: Iterable[Row]) -> list[Row]:
+    """Those that have a value."""
+    return [row for row in rows if row.value is not None]
+
+
 def only(rows: Sequence[Row], **coordinates: Any) -> Row | None:
     """The last measured row with these coordinates, or None."""
     found = where(rows, **coordinates)

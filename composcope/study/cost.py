@@ -97,8 +97,7 @@ def training_minutes(config: Config, preset: str) -> float:
 
 def distilled_states(config: Config, minutes: float, reuse: int) -> int:
     """States that a student learns from in so many minutes of one core. Each is a training view;
-    for one in `reuse` the teacher passes too: once for each of its conditions and once for none.
-    """
+    for one in `reuse` the teacher passes too: once for each of its conditions and once for none."""
     from composcope.runs.model import conditioner_of
 
     conditioner = conditioner_of(config)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
-from composcope.results import Row, grouped, where
+from composcope.results import Row, grouped, measured, where
 from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
 
 
@@ -183,8 +183,7 @@ def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
     """The rows of one side, one for each way it was measured: over pixels and noise levels it is
     their mean."""
     by = effect.measurement
-    found = where(rows, what=by.what, **side.about, **by.coordinates)
-    known = [row for row in found if row.value is not None]
+    known = measured(where(rows, what=by.what, **side.about, **by.coordinates))
     inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
     ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)
     return [mean_row(group) for group in ways.values()]
