@@ -40,8 +40,7 @@ def level_matrices(kept: Arrays, level: str) -> dict[str, np.ndarray]:
 def matrices(
     named: Mapping[str, Float[np.ndarray, "n n"]], concepts: Sequence[str], title: str = ""
 ) -> Figure:
-    """One cosine matrix a layer, all on the scale -1 to 1; concepts are named on the first of each
-    row."""
+    """One cosine matrix a layer, from -1 to 1; the first of each row names the concepts."""
     columns = min(6, len(named))
     rows = -(-len(named) // columns)
     side = max(1.5, 0.11 * len(concepts))
@@ -93,8 +92,7 @@ def text_pictures(
 
 
 def profile(rows: Sequence[Row]) -> Figure:
-    """Over the layers from input to output: within and between categories, and their ratio, with
-    intervals."""
+    """Over the layers from input to output: within and between categories, and their ratio."""
     measures = [name for name in MEASURES if where(rows, what=f"features/{name}")]
     figure = Figure(figsize=(4.2 * len(measures), 3.4), layout="constrained")
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
@@ -126,8 +124,7 @@ def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
 
 
 def spaces(rows: Sequence[Row]) -> Figure:
-    """Version 3, Figure 5, top left: within and between categories in parts of the U-Net and in
-    output spaces."""
+    """Version 3, Figure 5, top left: the same in parts of the U-Net and in output spaces."""
     figure = Figure(figsize=(5, 3.2), layout="constrained")
     panel = figure.add_subplot(xlabel="part of the network, then its output", ylabel="mean cosine")
     shown = [*where(rows, part="mean", level="high"), *where(rows, part="output")]

@@ -66,8 +66,7 @@ PAPER_MARKS = {"v1": ("$\\diamondsuit$", "the paper, v1"), "v3": ("$\\star$", "t
 def forest(
     rows: Sequence[Row], sides: Sequence[Side], by: Measurement, gaps: bool = True
 ) -> Figure | None:
-    """A line a model: our value with its interval, the paper's K_max beside it; with `gaps`, models
-    that are not measured have a line too."""
+    """A line a model: our value, the paper's K_max beside it; with `gaps` also if not measured."""
     measured = {side: one(rows, side, by.what, **by.coordinates) for side in sides}
     shown = {side: row for side, row in measured.items() if row or gaps}
     if not any(shown.values()):
@@ -98,8 +97,7 @@ def forest(
 
 
 def over_noise(lines: Lines, words: str, chance: float | None = None) -> Figure | None:
-    """A share or a size over noise levels, high noise first, as a sampler walks; means over
-    pixels."""
+    """Means over pixels by noise level, high noise first, as a sampler walks."""
     if not lines:
         return None
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")

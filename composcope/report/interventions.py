@@ -21,8 +21,7 @@ SMALL_RUN = Look("0.55", "o")  # runs that are not of the study have no look of 
 
 
 def overlap_figure(rows: Sequence[Row]) -> Figure:
-    """Images with both of two objects over the distance of their places; grey: what is known
-    without a model."""
+    """Images with both of two objects by their distance; grey: what is known without a model."""
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     panel = figure.add_subplot(xlabel="distance of two places, image sides")
     panel.set_ylabel("share of images with both filled")
@@ -67,8 +66,7 @@ def close_figure(pictures: Sequence[Kept]) -> Figure:
 
 
 def prediction_figure(rows: Sequence[Row]) -> Figure:
-    """Early locality and early loss against places filled in the end, a dot a run; the rank
-    correlation at each noise level."""
+    """Early locality and loss against places filled in the end; correlations by noise level."""
     figure = Figure(figsize=(3 * 3.7, 3.6), layout="constrained")
     first, second, third = figure.subplots(1, 3)
     for panel, known in ((first, LOCALITY), (second, LOSS)):
@@ -119,8 +117,7 @@ def penalty_figure(rows: Sequence[Row]) -> Figure:
 
 
 def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
-    """What is met of what is asked, as the model is and with neighbourhoods of its own: a panel for
-    colours, one for phrases."""
+    """Colours and phrases that are met, as the model is and with neighbourhoods of its own."""
     kinds = {"length/found": "colours", "text/found": "phrases"}
     shown = {noun: own for what, noun in kinds.items() if (own := where(rows, what=what))}
     figure = Figure(figsize=(0.8 * WIDTH * max(len(shown), 1), 3.7), layout="constrained")
@@ -134,8 +131,7 @@ def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
 
 
 def beyond(rows: Sequence[Row]) -> list[str]:
-    """What was tried further: students, penalties, close places, what predicts, found places; only
-    what is measured."""
+    """What was tried further, of what is measured."""
     parts = [student(rows), penalised(rows), overlap(rows), predicted(rows), own_places(rows)]
     return [part for part in parts if part]
 

@@ -79,8 +79,7 @@ def crosses(
 
 
 def curves(rows: Sequence[Row]) -> Figure:
-    """Figure 10: each pixel's response to each condition; the square, the energy and the shares
-    over noise levels."""
+    """Figure 10, over noise levels: influences on each pixel; square, energy and shares."""
     pixels = list(dict.fromkeys(row.pixel for row in where(rows, what="locality/square")))
     conditional = bool(where(rows, what="locality/influence"))
     below = 3 if conditional else 2

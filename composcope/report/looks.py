@@ -45,9 +45,7 @@ MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
 }
 # fmt: on
 LOOKS = {
-    model: Look(color, marker)
-    for color, models in MARKERS.items()
-    for model, marker in models.items()
+    model: Look(color, marker) for color, by in MARKERS.items() for model, marker in by.items()
 }
 OTHERS = tuple(
     Look(color, marker)

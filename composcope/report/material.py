@@ -106,8 +106,7 @@ def measurement(row: Row) -> tuple:
 
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
-    """The rows of one measurement of a side: its weights asked in the usual way and judged at the
-    usual tolerance, the newest of those."""
+    """The rows of one measurement of a side: the most usual way to ask and judge, the newest."""
     snapshot = FINAL if side.snapshot == "final" else side.snapshot
     known = measured(where(rows, what=what, snapshot=snapshot, **side.about, **coordinates))
     return max(grouped(known, call).values(), key=usual, default=[])

@@ -82,19 +82,16 @@ def difference(found: Sequence[Row | None]) -> marks.Verdict:
 
 
 def first_screen(material: Material, links: Mapping[str, str]) -> str:
-    facts = "".join(
-        f"<li><strong>{number}</strong><span>{html.escape(text)}</span></li>"
-        for number, text in words.facts(material.rows)
-    )
-    contents = "".join(
-        f'<a href="#{anchor}">{html.escape(question)}</a>' for anchor, question in links.items()
-    )
+    found = words.facts(material.rows)
+    item = "<li><strong>{}</strong><span>{}</span></li>"
+    facts = "".join(item.format(number, html.escape(text)) for number, text in found)
+    contents = [f'<a href="#{at}">{html.escape(question)}</a>' for at, question in links.items()]
     return (
         f"<h1>{TITLE}</h1><p class=lead>{html.escape(words.headline(material.rows))}</p>"
         f"<div class=first><div>{figure_1(material)}</div><div><ul class=facts>{facts}</ul>"
         "<p class=small>K is the number of objects asked for. Each picture is the first that the "
         "model drew, none is chosen. ✓: all objects are in place. A red cross marks a place without "
-        f"its object; +1 is one object more than asked for.</p><nav>{contents}</nav></div></div>"
+        f"its object; +1 is one object more than asked for.</p><nav>{''.join(contents)}</nav></div></div>"
     )
 
 

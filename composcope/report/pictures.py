@@ -53,8 +53,7 @@ def missing(what: str) -> str:
 
 
 def sizes(width: int) -> str:
-    """Widths of a picture on the page as CSS: usual, on a large screen and a small one, and
-    enlarged there."""
+    """Widths of a picture as CSS: usual, on large and small screens, and enlarged there."""
     wanted = {"--usual": 128, "--big": 192, "--small": 64, "--large": 640, "--phone": 320}
     return ";".join(f"{key}:{multiple(width, value)}px" for key, value in wanted.items())
 
@@ -86,9 +85,8 @@ def pixels(picture: np.ndarray, size: str, words: str) -> str:
 
 def crossed(places: Sequence) -> str:
     """A thin red cross at each place, over a picture."""
-    marks = "".join(
-        f'<path d="M{100 * u - 3:.1f} {100 * v - 3:.1f}l6 6m0-6l-6 6"/>' for u, v in places
-    )
+    at = [(100 * u - 3, 100 * v - 3) for u, v in places]
+    marks = "".join(f'<path d="M{x:.1f} {y:.1f}l6 6m0-6l-6 6"/>' for x, y in at)
     return (
         '<svg viewBox="0 0 100 100" preserveAspectRatio="none" fill="none" stroke-width="1.6" '
         'aria-hidden="true">'
@@ -126,8 +124,7 @@ def sheets(material: Material) -> str:
 
 
 def walks(material: Material) -> str:
-    """How one image of each model comes out of the same noise: the denoised image of every noise
-    level."""
+    """How one image of each model comes out of the same noise, denoised at every level."""
     parts = []
     for side in (EXP1, EXP2, EXP2_LOCAL):
         samples = material.samples_of(side)

@@ -61,8 +61,7 @@ def sprite(tiles: Sequence[Sequence[np.ndarray]], quality: int) -> str:
 
 
 def coloured(gradient: Float[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w 4"]:
-    """A map to be laid over a picture: clear where it is nothing; its root, so that small values
-    are seen."""
+    """A map over a picture, clear where it is nothing; its root, so that small values are seen."""
     share = np.sqrt(gradient / max(float(gradient.max()), 1e-30))
     at = share * (len(STOPS) - 1)
     colours = [np.interp(at, range(len(STOPS)), STOPS[:, part]) for part in range(3)]

@@ -172,8 +172,7 @@ def tell_rows(
 
 
 def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
-    """Add rows at the end of a file; a row measured again leaves its place for it, all others stay
-    as they are."""
+    """At the end of a file; a row measured again leaves its place, all others stay."""
     with alone(path):
         new = {row.key: row for row in rows}
         old = {row.key: row for row in read_rows(path) if row.key not in new}
@@ -187,8 +186,7 @@ def jsonl(rows: Iterable[Row]) -> str:
 
 
 def gather(folders: Iterable[str | Path]) -> list[Row]:
-    """The rows of all .jsonl files below the folders, whatever their names; of rows with one key
-    the last counts."""
+    """The rows of all .jsonl files below the folders; of rows with one key the last counts."""
     paths = [path for folder in folders for path in sorted(Path(folder).rglob("*.jsonl"))]
     files = (read_rows(path) for path in paths if path.name != "log.jsonl")
     return list({row.key: row for rows in files for row in rows}.values())

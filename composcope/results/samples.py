@@ -73,9 +73,8 @@ def read_samples(path: str | Path) -> Samples:
     alike = len(images) == len(record.asked) == len(record.met) == len(record.found)
     told = alike and [*map(len, record.asked)] == [*map(len, record.met)]
     if not pictures or not told or len(frames) != len(sigmas):
-        raise InputError(
-            f"{path} does not hold samples: its images and what is said of them differ"
-        )
+        words = "its images and what is said of them differ"
+        raise InputError(f"{path} does not hold samples: {words}")
     return Samples(about, images, record, frames, sigmas)
 
 

@@ -22,9 +22,9 @@ class Measurement:
 
 K_MAX = Measurement("K_max, the paper's rule", "length/k_max", {"rule": "paper"})
 STRICT = Measurement("K_max, strict rule", "length/k_max", {"rule": "strict"})
-FILLED_3, FILLED_6, FILLED_9 = (
-    Measurement(f"places filled of {K}", "length/found", {"K": K}) for K in (3, 6, 9)
-)
+FILLED_3 = Measurement("places filled of 3", "length/found", {"K": 3})
+FILLED_6 = Measurement("places filled of 6", "length/found", {"K": 6})
+FILLED_9 = Measurement("places filled of 9", "length/found", {"K": 9})
 CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
 SQUARE = Measurement("how far a pixel looks", "locality/square", {"states": "trajectory"})
 LENGTH = (K_MAX, FILLED_6, FILLED_9)
@@ -72,8 +72,7 @@ def side(run: Side | str) -> Side:
 
 
 def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, ...]:
-    """The same runs, each after as many images as the one with fewest has in the end, where a
-    snapshot was measured there."""
+    """The same runs, each after as many images as the shortest had, where that was measured."""
     measured = [where(rows, run=side.run, what="length/found") for side in sides]
     ends = [row.images for own in measured for row in own if row.snapshot == "final" and row.images]
     fewest = min(ends, default=None)
@@ -155,8 +154,7 @@ EFFECTS = tuple(
 
 @dataclass(frozen=True)
 class Comparison:
-    """An effect beside what was measured. `terms` says whether it is at equal images, network and
-    tolerance."""
+    """An effect beside what was measured; `terms`: whether at equal terms, or what differs."""
 
     effect: Effect
     above: Row | None
@@ -180,8 +178,7 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
 
 
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
-    """The rows of one side, one for each way it was measured: over pixels and noise levels it is
-    their mean."""
+    """A row for each way a side was measured: over pixels and noise levels their mean."""
     by = effect.measurement
     known = measured(where(rows, what=by.what, **side.about, **by.coordinates))
     inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
@@ -190,8 +187,7 @@ def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
 
 
 def mean_row(rows: Sequence[Row]) -> Row:
-    """One row for many: means of the values and of the ends, at least as wide as the interval of
-    the mean."""
+    """Means of values and of ends: at least as wide as the interval of the mean."""
     if len(rows) == 1:
         return rows[0]
     means: dict[str, Any] = {}

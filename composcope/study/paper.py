@@ -13,8 +13,7 @@ Kind = tuple[str, str, str]  # conditioner, labels, net
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A number of the paper, or a range of them; `extras`: so many objects beside those that were
-    asked for."""
+    """A number of the paper, or a range; `extras`: so many objects that were not asked for."""
 
     low: int
     high: int

@@ -37,17 +37,15 @@ def plan(
     num: int | None = None,
     seed: int = 0,
 ) -> list[Node]:
-    """The nodes of the study in the order they are best done: trainings first, since measurements
-    wait for them."""
+    """The nodes of the study: trainings first, since measurements wait for them."""
     if preset not in cost.RATES:
-        raise InputError(
-            f"--preset: there is no preset {preset!r}; the presets are {', '.join(cost.RATES)}"
-        )
+        presets = ", ".join(cost.RATES)
+        raise InputError(f"--preset: there is no preset {preset!r}; the presets are {presets}")
     runs = chosen(only)
-    trainings = [training(run, preset, Path(folder), seed) for run in runs]
-    return trainings + [
-        measuring(run, task, preset, Path(folder), num) for run in runs for task in tasks(run)
-    ]
+    place = Path(folder)
+    trainings = [training(run, preset, place, seed) for run in runs]
+    measured = [measuring(run, task, preset, place, num) for run in runs for task in tasks(run)]
+    return trainings + measured
 
 
 def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
@@ -123,8 +121,7 @@ def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
 def study_rows(
     preset: str, folder: str | Path, only: Sequence[str], num: int | None = None
 ) -> list[Row]:
-    """The rows of some runs of the study at a preset's scale; what is not done yet is done
-    first."""
+    """The rows of some runs of the study; what is not done yet is done first."""
     place = Path(folder) / preset
     study = Study(plan(preset, place, only, num), place)
     study.check(study.run())

@@ -29,8 +29,7 @@ from composcope.progress import live
 
 @dataclass(frozen=True)
 class Node:
-    """One command of the study. `minutes` is what it is expected to take on one core (or one GPU
-    for large presets)."""
+    """One command of the study; `minutes` are expected on one core, or one GPU."""
 
     name: str
     command: tuple[str, ...]
@@ -112,8 +111,7 @@ def minutes_since(started: float) -> float:
 
 
 class Study:
-    """The nodes, the folder they leave their marks in, and what is known of each: waiting, running,
-    done, failed."""
+    """The nodes, the folder of their marks, and which wait, run, are done or have failed."""
 
     def __init__(self, nodes: Sequence[Node], folder: str | Path) -> None:
         self.nodes = {node.name: node for node in nodes}
@@ -158,8 +156,7 @@ class Study:
         return expected if self.state(name) == "waiting" else 0.0
 
     def minutes_left(self, jobs: int) -> float:
-        """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait
-        for each other."""
+        """All that is left, `jobs` at a time; no less than the longest chain of needs."""
         left = {name: self.minutes_of(name) for name in self.nodes}
 
         def chain(name: str) -> float:
@@ -180,8 +177,7 @@ class Study:
                 self.failed.add(name)
 
     def run(self, start: Callable = start_local, jobs: int = 2, pause: float = 0.5) -> list[str]:
-        """Do everything that is left; returns the names of the nodes that failed (or wait for one
-        that did)."""
+        """Do all that is left; the names of nodes that failed, or wait for one that did."""
         with driver(self.folder) as lock:
             try:
                 with live(self.table(jobs)) as shown:

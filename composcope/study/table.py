@@ -147,11 +147,10 @@ def chosen(names: Sequence[str] | None = None) -> tuple[Run, ...]:
     """The runs of these names; without names all that are not optional."""
     if names is None:
         return tuple(run for run in RUNS if not run.optional)
+    runs = ", ".join(BY_NAME)
     for name in names:
         if name not in BY_NAME:
-            raise InputError(
-                f"--only: there is no run {name!r} in the study; the runs are {', '.join(BY_NAME)}"
-            )
+            raise InputError(f"--only: there is no run {name!r} in the study; the runs are {runs}")
     return tuple(BY_NAME[name] for name in names)
 
 
