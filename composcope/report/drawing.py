@@ -97,12 +97,8 @@ def svg(figure: Figure, words: str) -> str:
 def address(image: UInt8[np.ndarray, "h w channel"], kind: str = "PNG", **how: Any) -> str:
     """Of a picture that is inside the page."""
     out = io.BytesIO()
-    Image.fromarray(image).save(out, kind, **how)
+    Image.fromarray(image).save(out, kind, optimize=True, **how)
     return f"data:image/{kind.lower()};base64,{base64.b64encode(out.getvalue()).decode()}"
-
-
-def png(image: UInt8[np.ndarray, "h w 3"]) -> str:
-    return address(image, optimize=True)
 
 
 def multiple(width: int, wanted: int = SIDE) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from composcope.report.drawing import mosaic, multiple, png, svg
+from composcope.report.drawing import address, mosaic, multiple, svg
 from composcope.report.looks import label
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
@@ -80,7 +80,7 @@ def shot(samples: Samples | None, K: int) -> str:
 
 def pixels(picture: np.ndarray, size: str, words: str) -> str:
     """An image whose pixels stay sharp."""
-    return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{png(picture)}">'
+    return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{address(picture)}">'
 
 
 def crossed(places: Sequence) -> str:
@@ -138,7 +138,7 @@ def walks(material: Material) -> str:
         text = f"{who}, asked for {K}: the denoised image from sigma {samples.sigmas[0]:.0f} to 0"
         css = f"--w:{w}px;--h:{w * height // width}px;--n:{len(frames)}"
         css += f";--time:{SECONDS_A_FRAME * len(frames):.1f}s"
-        css += f";background-image:url({png(np.concatenate(frames, axis=1))})"
+        css += f";background-image:url({address(np.concatenate(frames, axis=1))})"
         parts.append(
             f'<figure><div class=walk role=img aria-label="{text}" style="{css}"></div>'
             f"<figcaption>{who}, K = {K}</figcaption></figure>"

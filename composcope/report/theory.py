@@ -67,8 +67,10 @@ def shown_in(room: str, words: str) -> Callable[[Drawing], Drawing]:
     "blocks are independent",
 )
 def lemma_1(curves: Curves) -> Figure:
-    title = "Definition 2 holds at every correlation; the local\nconditional score is the score only at 0"
-    figure, (axis,) = panels(title)
+    figure, (axis,) = panels(
+        "Definition 2 holds at every correlation; the local\n"
+        "conditional score is the score only at 0"
+    )
     for sigma, gap in zip(curves["sigma"], curves["gap"], strict=True):
         axis.plot(curves["rho"], gap, "o-", label=f"noise {sigma:g}")
     axis.set_yscale("symlog", linthresh=1e-3)

@@ -82,8 +82,10 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
         f"the condition near it ({name(EXP2_LOCAL)}).",
     }
     found = {words: of_nine(rows, side) for side, words in whose.items()}
-    known = {words: (two(row.value), words) for words, row in found.items() if row}
-    return [known.get(words, ("–", f"Not measured: {words}")) for words in found]
+    return [
+        (two(row.value), words) if row else ("–", f"Not measured: {words}")
+        for words, row in found.items()
+    ]
 
 
 # The answers of the sections.
