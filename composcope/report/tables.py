@@ -6,20 +6,11 @@ import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from composcope.report import marks
 from composcope.report.commands import command
 from composcope.report.features import COSINES, by_part
 from composcope.report.figures import look_of
-from composcope.report.marks import (
-    SEEN,
-    Verdict,
-    kind,
-    name,
-    paper_of,
-    paper_words,
-    told,
-    two,
-    verdict,
-)
+from composcope.report.marks import Verdict, kind, name, paper_of, paper_words, told, two, verdict
 from composcope.report.material import conditional, k_max, of_nine, of_rooms, of_side, one
 from composcope.report.theory import predicted
 from composcope.report.words import claims, findings
@@ -218,7 +209,7 @@ def comparisons(rows: Sequence[Row]) -> Table:
             "where": place,
             "finding": says,
             "measured by": found.effect.measurement.words,
-            "seen here?": SEEN[found.agrees],
+            "seen here?": marks.SEEN[found.agrees],
             "ours [95 %]": f"{told(found.above)} against {told(found.below)}"
             if found.above
             else "",

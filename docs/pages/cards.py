@@ -15,9 +15,9 @@ from pathlib import Path
 from composcope.evaluation.detect import About
 from composcope.experiments import text_control
 from composcope.files import parse_json, read_lines
+from composcope.report.marks import paper_words, told, two, verdict
 from composcope.report.material import FINAL, of_side, one
 from composcope.report.tables import Cell, Html, Table, localities
-from composcope.report.words import paper_words, told, two, verdict
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config, Teacher, flat
 from composcope.runs.model import conditioner_of
