@@ -9,17 +9,7 @@ from statistics import fmean
 from composcope.report import marks
 from composcope.report.features import least_alike
 from composcope.report.locality import OF, correlation, dots
-from composcope.report.marks import (
-    EXP1,
-    EXP2,
-    EXP2_LOCAL,
-    EXP2L,
-    listed,
-    name,
-    paper_words,
-    told,
-    two,
-)
+from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, listed, name, told, two
 from composcope.report.material import conditional, k_max, of_nine, of_rooms, one
 from composcope.report.theory import predicted
 from composcope.results import Row, measured, where
@@ -88,9 +78,7 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     parts = []
     for side in (EXP1, EXP2, Side("exp3")):
         row = k_max(rows, side)
-        reaches = (
-            f"{side.run} reaches K_max {told(row)} (paper: {paper_words(marks.paper_of(side))})"
-        )
+        reaches = f"{side.run} reaches K_max {told(row)} (paper: {marks.paper_words(marks.paper_of(side))})"
         parts.append(reaches if row else f"{side.run} is not measured")
     known = {side: paper for side in sides if (paper := marks.paper_of(side))}
     verdicts = [marks.verdict(k_max(rows, side), paper) for side, paper in known.items()]
@@ -182,7 +170,7 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
     if reached := k_max(rows, Side("color")):
         colours = (
             "Asked for colours, the model trained on one to five objects reaches K_max "
-            f"{told(reached)} (paper: {paper_words(marks.paper_of(Side('color')))})."
+            f"{told(reached)} (paper: {marks.paper_words(marks.paper_of(Side('color')))})."
         )
     if best := least_alike(where(rows, run="color")):
         alike = (
@@ -266,7 +254,9 @@ def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
         paper = marks.paper_of(side)
         said = marks.verdict(row, paper)
         if said.mark in "▼▲✗":
-            reached.append(f"{name(side)}: {told(row)}, paper {paper_words(paper)}: {said.words}")
+            reached.append(
+                f"{name(side)}: {told(row)}, paper {marks.paper_words(paper)}: {said.words}"
+            )
     tested = [*claims(rows, "theory"), *claims(rows, "sim")]
     false = [f"{r.claim}: {told(r)}, predicted {predicted(r)}" for r in tested if not r.holds]
     kinds = {"Comparisons of two runs": compared, "K_max": reached, "Claims of theory": false}
