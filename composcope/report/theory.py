@@ -219,10 +219,11 @@ def toy_pictures(room: str, toy: str, folder: Path) -> dict[str, Figure]:
 
 def toy_figures(room: str, folders: Sequence[Path]) -> Iterator[tuple[Figure, str]]:
     """Figures of a room with their words, each from the first folder that has its curves."""
-    for toy, (_, words) in TOY_FIGURES[room].items():
-        drawn = filter(None, (toy_pictures(room, toy, folder) for folder in folders))
-        for figure in next(drawn, {}).values():
-            yield figure, words
+    for toy, (figure, words) in TOY_FIGURES[room].items():
+        paths = (folder / f"{toy}.npz" for folder in folders)
+        path = next(filter(Path.exists, paths), None)
+        if path:
+            yield figure(read_arrays(path)), words
 
 
 COMBINATIONS = {"red big": "C3", "red small": "C1", "blue big": "C0", "blue small": "black"}

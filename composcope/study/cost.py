@@ -36,13 +36,9 @@ def hardware(preset: str) -> str:
 
 def operations(config: Config, drawing: bool = False) -> int:
     """Of one pass. Of patches only what the central cell depends on is computed in drawing."""
-    return counted(of_network(config), drawing)
-
-
-def of_network(config: Config) -> Config:
-    """One for all configs of a network, however it is trained."""
+    # One config stands for all of a network, however it is trained: it is counted once.
     built = (config.net, config.architecture, RECIPES["smoke", "global"])
-    return Config(config.conditioner, "all", *built, words=config.words)
+    return counted(Config(config.conditioner, "all", *built, words=config.words), drawing)
 
 
 @cache
