@@ -113,8 +113,8 @@ COORDINATES = operator.attrgetter(*(name for name in FIELDS if name not in MEASU
 
 def row(what: str, value: Estimate | Value, **coordinates: Any) -> Row:
     """A row made now: an estimate brings its interval; NaN, which is not JSON, is no value."""
-    measured: dict[str, Any] = asdict(value) if isinstance(value, Estimate) else {"value": value}
-    finite = {name: number for name, number in measured.items() if not unsaid(number)}
+    numbers: dict[str, Any] = asdict(value) if isinstance(value, Estimate) else {"value": value}
+    finite = {name: number for name, number in numbers.items() if not unsaid(number)}
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     return Row(what, **(finite | coordinates), commit=commit(), date=now)
 
