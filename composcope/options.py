@@ -16,14 +16,8 @@ Dir: TypeAlias = Annotated[Path | None, arg(metavar="DIR")]
 File: TypeAlias = Annotated[Path | None, arg(metavar="FILE")]
 FileOrDir: TypeAlias = Annotated[Path | None, arg(metavar="PATH")]
 Class: TypeAlias = Annotated[str | None, arg(metavar="package.module:Class")]
-Conditions: TypeAlias = Annotated[str | None, arg(metavar="CONDITIONS")]
-Pipeline: TypeAlias = Annotated[str | None, arg(metavar="MODEL")]
 Prompt: TypeAlias = Annotated[str | None, arg(metavar="TEXT")]
-Runs: TypeAlias = Annotated[str | None, arg(metavar="RUN,RUN,...")]
-TwoRuns: TypeAlias = Annotated[tuple[str, str] | None, arg(metavar="RUN RUN")]
-Asked: TypeAlias = Annotated[str, arg(aliases=["--locations", "--colors"])]
 Count: TypeAlias = Annotated[int, arg(aliases=["-n"])]
-Way: TypeAlias = Annotated[str | None, arg(metavar="WAY", aliases=["--locations"])]
 
 # Which model, and what is done to it.
 NAMES = "local, smooth, annealed, own, peaks, within or composed."  # of interventions
@@ -39,8 +33,24 @@ Teacher: TypeAlias = Annotated[str, arg(metavar="NAME", help=NAMES)]
 Radius: TypeAlias = Annotated[
     float | None, arg(metavar="FLOAT", help="Of the intervention, in image sides.")
 ]
+PIPELINE = (
+    "In place of a run: a diffusers SDXL pipeline, by folder, by name on the Hub, or text_control."
+)
+Pipeline: TypeAlias = Annotated[str | None, arg(metavar="MODEL", help=PIPELINE)]
+SOME = "runs of the study, separated by commas (exp1,exp2l); all but optional ones if not given"
+Runs: TypeAlias = Annotated[str | None, arg(metavar="RUN,RUN,...", help=SOME)]
+BOTH = "Two runs to put side by side, by the names their rows have, or by their folders."
+TwoRuns: TypeAlias = Annotated[tuple[str, str] | None, arg(metavar="RUN RUN", help=BOTH)]
 Conditioner: TypeAlias = Annotated[str | None, arg(metavar="package.module:Class", help=OUTSIDE)]
 Device: TypeAlias = Annotated[str, arg(help="Where the network runs (a GPU was not tried here).")]
+
+# What is asked of it.
+DRAWN = 'What to draw: "0.65,0.65 0.35,0.35" (fractions of width and height), or "red blue".'
+Asked: TypeAlias = Annotated[str, arg(aliases=["--locations", "--colors"], help=DRAWN)]
+ASKED = 'Conditions, such as "0.65,0.65 0.35,0.35" or "red blue"; else the usual four of the model.'
+Conditions: TypeAlias = Annotated[str | None, arg(metavar="CONDITIONS", help=ASKED)]
+WAY = "In which conditions are chosen: of locations, paper (its twelve test places) or random."
+Way: TypeAlias = Annotated[str | None, arg(metavar="WAY", aliases=["--locations"], help=WAY)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

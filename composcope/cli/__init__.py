@@ -7,6 +7,7 @@ import importlib.metadata
 import inspect
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 from typing import Annotated, Any, Union
 
@@ -70,12 +71,9 @@ def module_of(name: str) -> ModuleType:
 
 def arguments(command: ModuleType, name: str, words: Sequence[str]) -> Any:
     """The Args of a command line."""
-
-    def parse(words: Sequence[str], default: Any = tyro.MISSING_NONPROP) -> Any:
-        how: dict[str, Any] = {"prog": f"composcope {name}", "description": inspect.getdoc(command)}
-        return tyro.cli(command.Args, args=words, default=default, config=FLAT, **how)
-
-    return command.parse(words, parse) if hasattr(command, "parse") else parse(words)
+    how: dict[str, Any] = {"prog": f"composcope {name}", "description": inspect.getdoc(command)}
+    parse = partial(tyro.cli, command.Args, config=FLAT, **how)
+    return command.parse(words, parse) if hasattr(command, "parse") else parse(args=words)
 
 
 def complete(words: Sequence[str]) -> None:

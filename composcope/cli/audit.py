@@ -13,10 +13,9 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from composcope import options
+from composcope import audit, options
 from composcope.errors import InputError
 from composcope.files import write_png
-from composcope.locality import audit
 from composcope.locality.given import foreign, object_at, read_condition_sets, shape_of
 from composcope.results import add_rows, check_out, tell_rows
 from composcope.runs.data import as_x, read

@@ -25,7 +25,6 @@ class Args(options.Weights):
     asked: options.File = None
     """What was asked of them: JSON, {"file.png": [[u, v], ...]} or {"file.png": ["red", ...]}."""
     way: options.Way = None
-    """In which conditions are chosen: of locations, paper (its twelve test places) or random."""
     num: int = 48  # Images for each K.
     max: int = 12  # The largest K; conditions of which there are fewer stop there.
     steps: int = 32  # Steps of the sampler.
@@ -54,8 +53,7 @@ def main(args: Args) -> None:
     add_rows(args.out, rows)
     write_pngs(folder, {"sheet": answer_sheet(list(answers.values())), "exact": curve(rows)})
     then = f"composcope locality {args.run or 'exp1'}, then composcope report"
-    made = f"sheet, curve and images: {folder}"
-    tell_rows(rows, args.out, args.json, made, then, table(rows))
+    tell_rows(rows, args.out, args.json, f"sheet, curve and images: {folder}", then, table(rows))
 
 
 def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:

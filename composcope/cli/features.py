@@ -32,8 +32,6 @@ from composcope.runs import load, own_device, usable
 class Args:
     run: options.RunOrNone = None
     sdxl: options.Pipeline = None
-    """In place of a run: a diffusers SDXL pipeline, by folder, by name on the Hub, or text_control.
-    """
     device: str = field(default_factory=own_device)  # cpu or cuda.
     num: int = 100  # Samples of each condition of a run.
     snapshot: options.Snapshot = "final"

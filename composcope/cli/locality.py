@@ -24,7 +24,6 @@ from composcope.runs.data import shown_images
 class Args(options.Weights):
     run: options.Run
     asked: options.Conditions = None
-    """Conditions, such as "0.65,0.65 0.35,0.35" or "red blue"; else the usual four of the model."""
     noise_levels: int = 9  # Noise levels, from sigma 80 down to 0.002, spaced as in sampling.
     states: Literal["trajectory", "noised"] = "trajectory"
     """The model's own path from noise, or training images with noise."""
@@ -62,5 +61,4 @@ def main(args: Args) -> None:
     then = f"composcope evaluate {args.run}, then composcope report"
     if not getattr(model.conditioner, "countable", False):
         then = "composcope report"  # words are not counted
-    made = f"maps and pictures: {keep}"
-    tell_rows(rows, args.out, args.json, made, then, table_of(rows))
+    tell_rows(rows, args.out, args.json, f"maps and pictures: {keep}", then, table_of(rows))

@@ -21,7 +21,6 @@ class Args:
     study: options.Dir = None  # Folder of `composcope reproduce`, with its preset (study/laptop).
     results: Path = HERE  # Folder of rows and arrays made by single commands.
     compare: options.TwoRuns = None
-    """Two runs to put side by side, by the names their rows have, or by their folders."""
     out: Path = Path("report")  # Folder of the page.
 
 

@@ -20,7 +20,6 @@ from composcope.study.schedule import Study
 class Args:
     preset: str = "laptop"  # smoke, laptop, small or paper: the size of everything
     only: options.Runs = None
-    """runs of the study, separated by commas (exp1,exp2l); all but optional ones if not given"""
     executor: Literal["local", "slurm"] = "local"
     """local: processes of this machine; slurm: jobs of the cluster whose login node this is"""
     jobs: int = 2  # nodes at a time
@@ -36,8 +35,7 @@ def main(args: Args) -> None:
         raise InputError("--jobs and --num are at least 1")
     folder = args.out / args.preset
     only = None if args.only is None else [name.strip() for name in args.only.split(",")]
-    nodes = plan(args.preset, folder, only, args.num, args.seed)
-    study = Study(nodes, folder)
+    study = Study(plan(args.preset, folder, only, args.num, args.seed), folder)
     if args.dry_run:
         Console(width=220).print(study.table(args.jobs, commands=True))
         print(study.cost(args.jobs, cost.hardware(args.preset)))
@@ -45,4 +43,4 @@ def main(args: Args) -> None:
     local = args.executor == "local"
     study.check(study.run(jobs=args.jobs) if local else slurm.run(study, args.job))
     then = f"composcope report --study {folder} makes the page"
-    print(f"{len(nodes)} nodes done; rows in {folder / 'results'}; {then}")
+    print(f"{len(study.nodes)} nodes done; rows in {folder / 'results'}; {then}")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from composcope import options
-from composcope.diffusion.sample import draw
+from composcope import draw, options
 from composcope.errors import InputError
 from composcope.files import check_file, write_png
 from composcope.locality import intervene
@@ -20,7 +19,6 @@ from composcope.runs import load, own_device
 class Args(options.Weights):
     run: options.Run
     asked: options.Asked = ""
-    """What to draw: "0.65,0.65 0.35,0.35" (fractions of width and height), or "red blue"."""
     n: options.Count = 8  # How many images.
     seed: int = 0  # Of the first image; the next ones follow.
     steps: int = 32  # Noise levels.
@@ -37,12 +35,11 @@ def main(args: Args) -> None:
     model = load(args.run, args.snapshot, args.device, args.conditioner)
     conditions = model.parse(args.asked)
     drawer = intervene(model, args.intervention, args.radius) if args.intervention else model
-    seeds = range(args.seed, args.seed + args.n)
     how = (args.steps, args.solver, args.batch, "sampling", args.device)
-    images = draw(drawer, [conditions] * args.n, seeds, *how)
+    images = draw(drawer, [conditions] * args.n, range(args.seed, args.seed + args.n), *how)
     dots = [condition for condition in conditions if np.shape(condition) == (2,)]
     write_png(args.out, sheet(images, [dots] * args.n))
     after = f"composcope locality {args.run} measures what its pixels look at"
-    if model.conditioner is not None and model.conditioner.countable:
+    if getattr(model.conditioner, "countable", False):
         after = f"composcope evaluate {args.run} counts what is drawn"
     print(f"{args.out}   next: {after}")

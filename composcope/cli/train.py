@@ -33,17 +33,17 @@ class Args:
     ship: options.Ship = None
 
 
-def parse(words: Sequence[str], parsed: Callable[[Sequence[str], Args], Args]) -> Args:
+def parse(words: Sequence[str], parsed: Callable[..., Args]) -> Args:
     """The settings of the experiment and preset on the command line, changed by the rest of it."""
     first = Args("", configure("exp1"))
     plain = [word for word in words if word not in ("-h", "--help")]
     if words and not plain:
-        return parsed(words, first)
-    named = parsed(plain, first)
-    changed = parsed(plain, Args("", configure(named.experiment, named.preset)))
+        return parsed(args=words, default=first)
+    named = parsed(args=plain, default=first)
+    changed = parsed(args=plain, default=Args("", configure(named.experiment, named.preset)))
     # A patch-local network has an architecture and a recipe of its own.
-    net = {"net": changed.config.net}
-    return parsed(words, Args("", configure(named.experiment, named.preset, net)))
+    config = configure(named.experiment, named.preset, {"net": changed.config.net})
+    return parsed(args=words, default=Args("", config))
 
 
 def main(args: Args) -> None:

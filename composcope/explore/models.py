@@ -16,7 +16,7 @@ from composcope.files import read_json
 from composcope.runs.config import Config
 from composcope.runs.model import SHIPPED, find, load
 from composcope.scenes.condition import SumOfParts
-from composcope.study.paper import PAPER_K_MAX, covers, paper_key
+from composcope.study.paper import covers, paper_k_max
 
 HELPS = {"local": "local conditions", "composed": "composed scores"}  # interventions in words
 
@@ -40,7 +40,7 @@ class Run:
             view=config.view,
             trained=None if config.data else config.objects[1],
             weights=self.drawer.fingerprint,
-            paper=paper_k_max(config),
+            paper=newest_k_max(config),
             **asking(self.drawer.conditioner),
         )
 
@@ -144,10 +144,9 @@ def training(config: Config) -> str:
     return f"{words}."
 
 
-def paper_k_max(config: Config) -> int | None:
+def newest_k_max(config: Config) -> int | None:
     """The paper's K_max for such a model, in its newest version that has one; it has no students."""
-    key = None if config.teacher else paper_key(config)
-    values = PAPER_K_MAX.get(key, ()) if key else ()
+    values = () if config.teacher else paper_k_max(config)
     newest = max(values, key=lambda value: value.version, default=None)
     return newest.low if newest else None
 

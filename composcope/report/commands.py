@@ -28,24 +28,22 @@ def command(rows: Sequence[Row]) -> str:
         return given if row.asked == "given" else "python -m composcope.experiments.score_machines"
     if row.room == "length":
         random = row.asked == "random" and row.tolerance is not None
-        words = {**model(row), "--way": "random" if random else None, "--num": number}
+        words: dict[str, object] = {"--way": "random" if random else None, "--num": number}
         words["--max"] = max(max(one.K or 0, one.max_K or 0) for one in rows)
         words |= {"--tolerance": row.tolerance, "--steps": row.steps, "--seed": seed}
-        return spelled(f"evaluate {weights_of(row)}", words)
+        return of_model("evaluate", row, words)
     if row.room == "locality":
         states = None if row.states == "trajectory" else row.states
-        words = {**model(row), "--states": states, "--num": number, "--seed": seed}
-        return spelled(f"locality {weights_of(row)}", words)
+        return of_model("locality", row, {"--states": states, "--num": number, "--seed": seed})
     if row.room == "features" and row.snapshot is None:  # of a text-to-image pipeline
         return spelled(f"features --sdxl {run}", {"--seeds": number})
     if row.room == "features":
-        words = {**model(row), "--num": number, "--seed": seed}
-        return spelled(f"features {weights_of(row)}", words)
+        return of_model("features", row, {"--num": number, "--seed": seed})
     if row.run == "circles" and row.claim:  # of several trainings
         return "python -m composcope.experiments.circles"
     if row.room == "circles":
-        words = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
-        return spelled("sim --circles", words)
+        circles = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
+        return spelled("sim --circles", circles)
     if row.room in EXPERIMENTS:
         return f"python -m composcope.experiments.{EXPERIMENTS[row.room]}"
     return f"composcope {row.room}"
@@ -63,13 +61,12 @@ def weights_of(row: Row) -> str:
     return shlex.quote(run)
 
 
-def model(row: Row) -> dict[str, object]:
-    """Which weights, and what was done to them."""
-    return {
-        "--snapshot": None if row.snapshot == "final" else row.snapshot,
-        "--intervention": row.intervention,
-        "--radius": row.radius if row.intervention else None,
-    }
+def of_model(start: str, row: Row, words: Mapping[str, object]) -> str:
+    """With which weights, and what was done to them."""
+    about: dict[str, object] = {"--snapshot": None if row.snapshot == "final" else row.snapshot}
+    about |= {"--intervention": row.intervention}
+    about |= {"--radius": row.radius if row.intervention else None}
+    return spelled(f"{start} {weights_of(row)}", {**about, **words})
 
 
 def spelled(start: str, words: Mapping[str, object]) -> str:

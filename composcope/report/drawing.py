@@ -10,6 +10,8 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -42,6 +44,13 @@ def style() -> Iterator[None]:
     }
     with matplotlib.rc_context(settings):
         yield
+
+
+def asset(name: str) -> str:
+    """A style sheet or a script of static/, as part of the page."""
+    tag = "style" if name.endswith(".css") else "script"
+    text = Path(__file__).with_name("static").joinpath(name).read_text("utf-8")
+    return f"<{tag}>\n{text}</{tag}>"
 
 
 def legend(panel: Axes) -> None:
@@ -85,11 +94,11 @@ def svg(figure: Figure, words: str) -> str:
     )
 
 
-def png(image: UInt8[np.ndarray, "h w 3"]) -> str:
-    """As the address of a picture that is inside the page."""
+def address(image: UInt8[np.ndarray, "h w channel"], kind: str = "PNG", **how: Any) -> str:
+    """Of a picture that is inside the page."""
     out = io.BytesIO()
-    Image.fromarray(image).save(out, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+    Image.fromarray(image).save(out, kind, optimize=True, **how)
+    return f"data:image/{kind.lower()};base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
 def multiple(width: int, wanted: int = SIDE) -> int:

@@ -12,9 +12,9 @@ from rich.markup import escape
 from composcope.progress import terminal_table
 from composcope.report.drawing import legend
 from composcope.report.locality import over
-from composcope.report.looks import label, look
+from composcope.report.looks import by_model
 from composcope.report.sheets import sheet
-from composcope.results import Row, grouped, where
+from composcope.results import Row, where
 
 COLUMNS = {
     "exact": "exact",
@@ -87,8 +87,7 @@ def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
         axes.set_ylim(-0.03, 1.03)
     else:
         axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
-    by_model = grouped(where(rows, what=what), lambda row: label(row.run, row.intervention))
-    for model, own in by_model.items():
-        over(axes, own, "K", look(own[0].run, own[0].intervention), model)
+    for style, words, own in by_model(where(rows, what=what)):
+        over(axes, own, "K", style, words)
     legend(axes)
     return figure

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.locality import edges, lines_by, over
+from composcope.report.locality import lines_by, over, whiskers
 from composcope.report.looks import Look
-from composcope.results import Row, where
+from composcope.results import Row, measured, where
 
 Arrays = Mapping[str, np.ndarray]  # by name, as `features` keeps them
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
@@ -40,18 +40,16 @@ def level_matrices(kept: Arrays, level: str) -> dict[str, np.ndarray]:
 def matrices(
     named: Mapping[str, Float[np.ndarray, "n n"]], concepts: Sequence[str], title: str = ""
 ) -> Figure:
-    """One cosine matrix a layer, all on the scale -1 to 1; concepts are named on the first of each
-    row."""
+    """One cosine matrix a layer, from -1 to 1; the first of each row names the concepts."""
     columns = min(6, len(named))
     rows = -(-len(named) // columns)
     side = max(1.5, 0.11 * len(concepts))
     size = (side * columns + 1.6, (side + 0.35) * rows + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
-    for panel in axes.flat:
+    for panel in axes.flat[len(named) :]:
         panel.set_axis_off()
     for index, (panel, name) in enumerate(zip(axes.flat, named, strict=False)):
-        panel.set_axis_on()
         shown = panel.imshow(named[name], cmap="RdBu_r", vmin=-1, vmax=1)
         panel.set_title(name, fontsize=7)
         first = index % columns == 0
@@ -94,8 +92,7 @@ def text_pictures(
 
 
 def profile(rows: Sequence[Row]) -> Figure:
-    """Over the layers from input to output: within and between categories, and their ratio, with
-    intervals."""
+    """Over the layers from input to output: within and between categories, and their ratio."""
     measures = [name for name in MEASURES if where(rows, what=f"features/{name}")]
     figure = Figure(figsize=(4.2 * len(measures), 3.4), layout="constrained")
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
@@ -116,7 +113,7 @@ def profile(rows: Sequence[Row]) -> Figure:
 
 def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
     """Keep to the values; an interval of a ratio may run off where its denominator crosses zero."""
-    values = np.array([float(row.value) for row in rows if row.value is not None] or [0.0])
+    values = np.array([row.estimate.value for row in measured(rows)] or [0.0])
     room = 0.25 * (np.ptp(values) or 1.0)
     panel.set_ylim(values.min() - room, values.max() + room)
     for part in dict.fromkeys(str(row.part) for row in rows):
@@ -127,18 +124,17 @@ def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
 
 
 def spaces(rows: Sequence[Row]) -> Figure:
-    """Version 3, Figure 5, top left: within and between categories in parts of the U-Net and in
-    output spaces."""
+    """Version 3, Figure 5, top left: within and between categories, in parts of the U-Net."""
     figure = Figure(figsize=(5, 3.2), layout="constrained")
     panel = figure.add_subplot(xlabel="part of the network, then its output", ylabel="mean cosine")
     shown = [*where(rows, part="mean", level="high"), *where(rows, part="output")]
     names = list(dict.fromkeys(str(row.layer) for row in shown))
     for shift, (name, color) in enumerate((("within", "tab:blue"), ("between", "tab:orange"))):
-        own = [row for row in where(shown, what=f"features/{name}") if row.value is not None]
+        own = measured(where(shown, what=f"features/{name}"))
         at = [names.index(str(row.layer)) + 0.36 * (shift - 0.5) for row in own]
-        value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-        error = np.abs([low - value, high - value])
-        panel.bar(at, value, 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
+        values = [row.estimate.value for row in own]
+        error = whiskers(*(row.estimate for row in own))
+        panel.bar(at, values, 0.34, yerr=error, color=color, label=name, error_kw={"lw": 0.8})
     panel.set_xticks(range(len(names)), names)
     panel.axhline(0, color="black", lw=0.6)
     legend(panel)
@@ -192,17 +188,15 @@ def features_table(rows: Sequence[Row]) -> str:
 
 def least_alike(rows: Sequence[Row]) -> Row | None:
     """The mean cosine nearest to none, of those of layers."""
-    between = where(rows, what="features/between")
-    layers = [row for row in between if row.index is not None and row.value is not None]
+    between = measured(where(rows, what="features/between"))
+    layers = [row for row in between if row.index is not None]
     return min(layers, key=lambda row: abs(row.estimate.value), default=None)
 
 
 def words_found(rows: Sequence[Row]) -> list[str]:
     """What the words of a prompt do at the highest noise level, in sentences."""
-    lines = []
-    for row in where(rows, what="features/two_places"):
-        if row.value is not None:
-            lines.append(f"two places are alike in their words: correlation {row.estimate}")
+    alike = measured(where(rows, what="features/two_places"))
+    lines = [f"two places are alike in their words: correlation {row.estimate}" for row in alike]
     thirds = where(rows, what="features/share_in_third")
     highest = max((row.sigma or 0.0 for row in thirds), default=0.0)
     for row in where(thirds, sigma=highest):

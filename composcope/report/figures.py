@@ -10,15 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.locality import crosses, glow, over, whiskers
-from composcope.report.looks import Look, look
+from composcope.report.locality import NOISE_LEVEL, crosses, glow, over, whiskers
+from composcope.report.looks import Lines, Look, look
 from composcope.report.marks import name, paper_of
 from composcope.report.material import of_side, one
 from composcope.results import Row, grouped
 from composcope.study.effects import K_MAX, Measurement, Side, mean_row
 
+FROM_NOISE = f"{NOISE_LEVEL}, from noise to image"
 WIDTH = 5.6  # inches of a figure that shares its line with another
-Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, its rows
 
 
 def look_of(side: Side) -> Look:
@@ -66,8 +66,7 @@ PAPER_MARKS = {"v1": ("$\\diamondsuit$", "the paper, v1"), "v3": ("$\\star$", "t
 def forest(
     rows: Sequence[Row], sides: Sequence[Side], by: Measurement, gaps: bool = True
 ) -> Figure | None:
-    """A line a model: our value with its interval, the paper's K_max beside it; with `gaps`, models
-    that are not measured have a line too."""
+    """A line a model: our value, the paper's K_max beside it; with `gaps` also if not measured."""
     measured = {side: one(rows, side, by.what, **by.coordinates) for side in sides}
     shown = {side: row for side, row in measured.items() if row or gaps}
     if not any(shown.values()):
@@ -98,13 +97,11 @@ def forest(
 
 
 def over_noise(lines: Lines, words: str, chance: float | None = None) -> Figure | None:
-    """A share or a size over noise levels, high noise first, as a sampler walks; means over
-    pixels."""
+    """Means over pixels by noise level, high noise first, as a sampler walks."""
     if not lines:
         return None
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    axis = "noise level $\\sigma$, from noise to image"
-    panel = figure.add_subplot(xlabel=axis, ylabel=words, xscale="log")
+    panel = figure.add_subplot(xlabel=FROM_NOISE, ylabel=words, xscale="log")
     for style, label, rows in lines:
         by_sigma = grouped(rows, lambda row: float(row.sigma or 0))
         means = [replace(mean_row(some), sigma=sigma) for sigma, some in by_sigma.items()]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
-from composcope.report.figures import WIDTH, met_panel
+from composcope.report.figures import FROM_NOISE, WIDTH, met_panel
 from composcope.report.locality import over
-from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, label, look
+from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, by_model, label, look
 from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, listed, name, told, two
 from composcope.report.material import Kept, conditional, k_max, of_nine, one
-from composcope.results import Row, grouped, where
+from composcope.results import Row, grouped, measured, where
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
 from composcope.study.table import BY_NAME
@@ -20,36 +20,22 @@ from composcope.study.table import BY_NAME
 SMALL_RUN = Look("0.55", "o")  # runs that are not of the study have no look of their own
 
 
-def look_of_row(row: Row) -> Look:
-    return look(row.run, row.intervention)
-
-
-def lines_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by model: by its name and what is done to it."""
-    return grouped(rows, lambda row: label(row.run, row.intervention))
-
-
 def overlap_figure(rows: Sequence[Row]) -> Figure:
-    """Images with both of two objects over the distance of their places; grey: what is known
-    without a model.
-    """
+    """Images with both of two objects by their distance; grey: what is known without a model."""
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    panel = figure.add_subplot(
-        xlabel="distance of two places, image sides", ylabel="share of images with both filled"
-    )
+    panel = figure.add_subplot(xlabel="distance of two places, image sides")
+    panel.set_ylabel("share of images with both filled")
     both = where(rows, what="overlap/both")
-    for words, own in lines_of([row for row in both if row.run != "scenes"]).items():
-        over(panel, own, "distance", look_of_row(own[0]), words)
+    for style, words, own in by_model([row for row in both if row.run != "scenes"]):
+        over(panel, own, "distance", style, words)
     known = {
         "found in real scenes": (where(both, run="scenes"), "--"),
         "share of an object near its place": (where(rows, what="overlap/inside"), ":"),
     }
-    for words, (own, style) in known.items():
-        ordered = sorted(own, key=lambda row: row.distance or 0)
-        if ordered:
-            x = [row.distance or 0 for row in ordered]
-            y = [row.estimate.value for row in ordered]
-            panel.plot(x, y, style, color="gray", lw=1.4, label=words)
+    for words, (own, dashes) in known.items():
+        if own:
+            points = sorted((row.distance or 0, row.estimate.value) for row in own)
+            panel.plot(*zip(*points, strict=True), dashes, color="gray", lw=1.4, label=words)
     for row in where(rows, what="overlap/one_patch"):
         panel.axvline(float(row.value or 0), color=look(row.run).color, ls=":", lw=1)
     panel.axhline(0.5, color="gray", lw=0.6)
@@ -80,32 +66,21 @@ def close_figure(pictures: Sequence[Kept]) -> Figure:
 
 
 def prediction_figure(rows: Sequence[Row]) -> Figure:
-    """Early locality and early loss against places filled in the end, a dot a run; the rank
-    correlation at each noise level.
-    """
+    """Early locality and loss against places filled in the end; correlations by noise level."""
     figure = Figure(figsize=(3 * 3.7, 3.6), layout="constrained")
     first, second, third = figure.subplots(1, 3)
     for panel, known in ((first, LOCALITY), (second, LOSS)):
-        found = points(rows, known)
-        for point in found:
+        for point in points(rows, known):
             of_study = point.run in BY_NAME
             style = look(point.run) if of_study else SMALL_RUN
             named = point.run if of_study else "small runs"
             at = (point.early, point.final)
             panel.plot(*at, style.marker, color=style.color, ms=5, alpha=0.8, label=named)
         panel.set(xlabel=f"early {known}", ylabel="places filled of 6 in the end")
-        whole = [
-            row for row in where(rows, what="predict/spearman", concept=known) if not row.sigma
-        ]
-        if whole:
-            panel.set_title(f"rank correlation {whole[-1].estimate}", fontsize=9)
+        for row in where(rows, what="predict/spearman", concept=known, sigma=None)[-1:]:
+            panel.set_title(f"rank correlation {row.estimate}", fontsize=9)
     levels = [row for row in where(rows, what="predict/spearman", concept=LOCALITY) if row.sigma]
-    third.set(
-        xlabel="noise level $\\sigma$, from noise to image",
-        ylabel="rank correlation",
-        xscale="log",
-        ylim=(-1.05, 1.05),
-    )
+    third.set(xlabel=FROM_NOISE, ylabel="rank correlation", xscale="log", ylim=(-1.05, 1.05))
     if levels:
         over(third, levels, "sigma", Look("C0", "o"), "")
         third.invert_xaxis()
@@ -119,8 +94,7 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
 
 def penalty_figure(rows: Sequence[Row]) -> Figure:
     """Short trainings with a penalty on far influence: conditional locality and places filled, by
-    the weight of the penalty and by the radius beyond which it is far.
-    """
+    the weight of the penalty and by the radius beyond which it is far."""
     figure = Figure(figsize=(2.2 * WIDTH, 3.6), layout="constrained")
     panels = figure.subplots(1, 3)
     local = where(rows, what="penalty/conditional_locality")
@@ -131,7 +105,8 @@ def penalty_figure(rows: Sequence[Row]) -> Figure:
     }
     styles = (Look(BLUE, "o"), Look(VERMILLION, "v"), Look(GREEN, "^"))
     for panel, ((axis, most), own) in zip(panels, shown.items(), strict=True):
-        for style, (radius, some) in zip(styles, grouped(own, by_radius).items(), strict=False):
+        by_radius = grouped(own, lambda row: row.radius or 0.0)
+        for style, (radius, some) in zip(styles, by_radius.items(), strict=False):
             over(panel, some, "penalty", style, f"beyond {radius:g} of the image")
         panel.set(xlabel="weight of the penalty in training (0: none)", ylabel=axis)
         panel.set_xscale("symlog", linthresh=0.03)
@@ -141,31 +116,22 @@ def penalty_figure(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def by_radius(row: Row) -> float:
-    return row.radius or 0.0
-
-
 def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
-    """What is met of what is asked, as the model is and with neighbourhoods of its own: a panel for
-    colours, one for phrases.
-    """
+    """Colours and phrases that are met, as the model is and with neighbourhoods of its own."""
     kinds = {"length/found": "colours", "text/found": "phrases"}
     shown = {noun: own for what, noun in kinds.items() if (own := where(rows, what=what))}
     figure = Figure(figsize=(0.8 * WIDTH * max(len(shown), 1), 3.7), layout="constrained")
     panels = figure.subplots(1, max(len(shown), 1), squeeze=False)[0]
     for panel, (noun, own) in zip(panels, shown.items(), strict=False):
-        lines = [(look_of_row(some[0]), words, some) for words, some in lines_of(own).items()]
-        met_panel(panel, lines, noun)
+        met_panel(panel, by_model(own), noun)
     return figure
 
 
-# ----------------------------------------------------------------------------
 # In words.
 
 
 def beyond(rows: Sequence[Row]) -> list[str]:
-    """What was tried further: students, penalties, close places, what predicts, found places; only
-    what is measured."""
+    """What was tried further, of what is measured."""
     parts = [student(rows), penalised(rows), overlap(rows), predicted(rows), own_places(rows)]
     return [part for part in parts if part]
 
@@ -232,7 +198,7 @@ def own_places(rows: Sequence[Row]) -> str:
     parts = []
     asked = (("length/found", "color", "colours"), ("text/found", "text_control", "phrases"))
     for what, run, noun in asked:
-        own = [row for row in where(rows, what=what, run=run) if row.value is not None]
+        own = measured(where(rows, what=what, run=run))
         if not {row.intervention for row in own} & {"own", "peaks"}:
             continue
         most = max(row.K or 0 for row in own)

@@ -13,12 +13,9 @@ from matplotlib.figure import Figure
 
 from composcope.report.drawing import legend
 from composcope.report.looks import Look, look
-from composcope.results import Estimate, Row, grouped, spearman, where
+from composcope.results import Estimate, Row, grouped, measured, spearman, where
 
-COLORS = (
-    *("tab:blue", "tab:orange", "tab:green", "tab:red"),
-    *("tab:purple", "tab:brown", "tab:pink", "tab:cyan"),
-)
+COLORS = ("blue", "orange", "green", "red", "purple", "brown", "pink", "cyan")  # Matplotlib's tab:
 MOMENTS = {"early": 3.0, "middle": 5.0}  # of training: sizes of dots; those of final weights:
 FINAL = 7.5
 NOISE_LEVEL = "noise level $\\sigma$"
@@ -44,12 +41,11 @@ def heatmaps(maps: Mapping[str, np.ndarray]) -> Figure:
     for level, sigma in enumerate(sigmas):
         axes[0, level].imshow(maps["pictures"][level])
         axes[0, level].set_title(f"$\\sigma$ = {sigma:.3g}", fontsize=9)
-        for panel, seen, pixel in zip(
-            axes[1:, level], maps["gradients"][level], pixels, strict=False
-        ):
-            glow(panel, seen, pixel, ms=7, mew=0.8)
+        seen, below = np.split(axes[1:, level], [len(pixels)])
+        for panel, gradient, pixel in zip(seen, maps["gradients"][level], pixels, strict=True):
+            glow(panel, gradient, pixel, ms=7, mew=0.8)
         strongest = influences[level].max(initial=0) or 1
-        for panel, acts in zip(axes[1 + len(pixels) :, level], influences[level], strict=False):
+        for panel, acts in zip(below, influences[level], strict=False):
             panel.imshow(acts, cmap="viridis", vmin=0, vmax=strongest)
     if len(places):
         crosses(axes[1:], influences, pixels, places)
@@ -83,8 +79,7 @@ def crosses(
 
 
 def curves(rows: Sequence[Row]) -> Figure:
-    """Figure 10: each pixel's response to each condition; the square, the energy and the shares
-    over noise levels."""
+    """Figure 10, over noise levels: influences on each pixel; square, energy and shares."""
     pixels = list(dict.fromkeys(row.pixel for row in where(rows, what="locality/square")))
     conditional = bool(where(rows, what="locality/influence"))
     below = 3 if conditional else 2
@@ -137,7 +132,7 @@ def shares(panel: Axes, rows: Sequence[Row]) -> None:
 def lines_by(panel: Axes, rows: Sequence[Row], by: Callable[[Row], object]) -> None:
     """A line over noise levels for each value of a coordinate."""
     for index, (value, own) in enumerate(grouped(rows, by).items()):
-        over(panel, own, "sigma", Look(COLORS[index % len(COLORS)], "o"), str(value))
+        over(panel, own, "sigma", Look(f"tab:{COLORS[index % len(COLORS)]}", "o"), str(value))
     panel.set(xscale="log", xlabel=NOISE_LEVEL)
 
 
@@ -145,20 +140,19 @@ def over(
     panel: Axes, rows: Sequence[Row], along: str, style: Look, label: str, shift: float = 0.0
 ) -> None:
     """A line over a coordinate, with a thin bar for every 95 % interval."""
-    known = [row for row in rows if row.value is not None]
-    own = sorted(known, key=lambda row: getattr(row, along))
+    own = sorted(measured(rows), key=lambda row: getattr(row, along))
     at = np.array([getattr(row, along) for row in own], float) + shift
-    value, low, high = np.array([edges(row.estimate) for row in own]).reshape(-1, 3).T
-    bars = np.clip([value - low, high - value], 0, None)
     looks: dict[str, Any] = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
-    panel.errorbar(at, value, bars, elinewidth=0.7, label=label, **looks)
+    estimates = [row.estimate for row in own]
+    values = [found.value for found in estimates]
+    panel.errorbar(at, values, whiskers(*estimates), elinewidth=0.7, label=label, **looks)
 
 
-def edges(found: Estimate) -> tuple[float, float, float]:
-    """The value and the ends of its interval; without an interval, the value itself."""
-    low = found.value if found.low is None else found.low
-    high = found.value if found.high is None else found.high
-    return found.value, low, high
+def whiskers(*found: Estimate) -> np.ndarray:
+    """How far the intervals of points go to either side, [2, point]."""
+    values = np.array([one.value for one in found])
+    low, high = np.array([one.ends for one in found]).reshape(-1, 2).T
+    return np.clip([values - low, high - values], 0, None)
 
 
 # The scatter (version 3, Figure 2 right).
@@ -192,9 +186,9 @@ def dots(rows: Sequence[Row], reach: str = "paper", tolerance: float | None = 0.
 
     The two are of the same weights: run, snapshot and fingerprint agree."""
     plain = where(rows, intervention=None, asked="paper")
-    filled = {"what": "length/found", "K": OF}
-    by_rule = {"what": "length/k_max", "rule": reach}
-    how: dict[str, Any] = filled if reach == "filled" else by_rule
+    how: dict[str, Any] = {"what": "length/k_max", "rule": reach}
+    if reach == "filled":
+        how = {"what": "length/found", "K": OF}
     looked = where(plain, what="locality/conditional_locality", states="trajectory", setting=None)
     local = newest(looked)
     found = []
@@ -204,7 +198,7 @@ def dots(rows: Sequence[Row], reach: str = "paper", tolerance: float | None = 0.
         trained = row.trained if row.trained is not None else local[model].trained
         less = 0 if reach == "filled" else trained
         if less is not None:
-            value, low, high = edges(row.estimate)
+            value, (low, high) = row.estimate.value, row.estimate.ends
             far = Estimate(value - less, low - less, high - less, row.n)
             found.append(Dot(str(row.run), row.snapshot, row.weights, far, local[model].estimate))
     return found
@@ -252,9 +246,3 @@ def scattered(panel: Axes, points: Sequence[Dot]) -> None:
     found = correlation(points)
     words = "too few for a correlation" if found is None else f"Spearman's correlation {found}"
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)
-
-
-def whiskers(found: Estimate) -> list[list[float]]:
-    """How far the interval of a point goes to either side."""
-    value, low, high = edges(found)
-    return [[max(value - low, 0)], [max(high - value, 0)]]

@@ -4,7 +4,10 @@ Colours are Okabe and Ito's and Tol's, which colour-blind people tell apart; mar
 one colour apart, and all of them in black and white."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from composcope.results import Row, grouped
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, OLIVE, WINE, TEAL = "#E69F00", "#56B4E9", "#999933", "#AA4466", "#44AA99"
@@ -15,6 +18,9 @@ VIOLET, BROWN, LIME = "#8C86D9", "#A6761D", "#66A61E"
 class Look:
     color: str
     marker: str  # as Matplotlib calls it
+
+
+Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, its rows
 
 
 # Runs, or a run and what is done to it at sampling time, by colour.
@@ -39,9 +45,7 @@ MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
 }
 # fmt: on
 LOOKS = {
-    model: Look(color, marker)
-    for color, models in MARKERS.items()
-    for model, marker in models.items()
+    model: Look(color, marker) for color, by in MARKERS.items() for model, marker in by.items()
 }
 OTHERS = tuple(
     Look(color, marker)
@@ -60,3 +64,9 @@ def look(run: str | None, intervention: str | None = None) -> Look:
     """Of a model that is not in the table, one that depends on its name alone."""
     known = LOOKS.get((run or "", intervention) if intervention else run or "")
     return known or OTHERS[zlib.crc32(f"{run} {intervention}".encode()) % len(OTHERS)]
+
+
+def by_model(rows: Sequence[Row]) -> Lines:
+    """A line a model: its name and what is done to it."""
+    models = grouped(rows, lambda row: (row.run, row.intervention))
+    return [(look(*model), label(*model), own) for model, own in models.items()]

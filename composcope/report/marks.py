@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from composcope.report.locality import edges
 from composcope.report.looks import label
 from composcope.results import Estimate, Row
 from composcope.study.effects import Side
-from composcope.study.paper import PaperValue, covers
-from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT, TRAINED_ON
+from composcope.study.paper import PaperValue
+from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT, TRAINED_ON, patches
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 EXP2_LOCAL = Side("exp2", LOCAL)
@@ -57,12 +56,8 @@ def kind(side: Side) -> str:
     if side.run not in BY_NAME:
         return TRAINED_ON.get(side.run, "")
     config = BY_NAME[side.run].config()
-    words = [LABELS[config.labels]]
-    if config.conditioner != "grid":
-        words.append(config.conditioner)
-    if config.net == "local":
-        words.append("patches as wide as the image" if covers(config) else "patch-local")
-    return ", ".join(words)
+    conditioner = [config.conditioner] if config.conditioner != "grid" else []
+    return ", ".join([LABELS[config.labels], *conditioner, *patches(config)])
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -87,7 +82,7 @@ def verdict(row: Row | None, paper: Sequence[PaperValue]) -> Verdict:
         return NOT_MEASURED
     if not paper:
         return Verdict("·", "not in the paper")
-    _, low, high = edges(row.estimate)
+    low, high = row.estimate.ends
     if any(low <= value.high and value.low <= high for value in paper):
         return Verdict("✓", "agrees", "in agreement")
     if row.max_K is not None and high >= row.max_K:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from composcope.errors import InputError
-from composcope.results import Row, gather, grouped, where
+from composcope.results import Row, gather, grouped, measured, where
 from composcope.results.arrays import read_origin
 from composcope.results.samples import Samples, gather_samples
 from composcope.study.effects import Side
@@ -106,11 +106,9 @@ def measurement(row: Row) -> tuple:
 
 
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
-    """The rows of one measurement of a side: its weights asked in the usual way and judged at the
-    usual tolerance, the newest of those."""
+    """The rows of one measurement of a side: the most usual way to ask and judge, the newest."""
     snapshot = FINAL if side.snapshot == "final" else side.snapshot
-    found = where(rows, what=what, snapshot=snapshot, **side.about, **coordinates)
-    known = [row for row in found if row.value is not None]
+    known = measured(where(rows, what=what, snapshot=snapshot, **side.about, **coordinates))
     return max(grouped(known, call).values(), key=usual, default=[])
 
 

@@ -14,14 +14,13 @@ from pathlib import Path
 from composcope.errors import InputError
 from composcope.files import write_text
 from composcope.report import marks, tables, words
-from composcope.report.drawing import style
+from composcope.report.drawing import asset, style
 from composcope.report.figures import lines_over, met, over_noise
 from composcope.report.material import Material, one
 from composcope.report.pictures import FIGURE_1, figure_1, gallery, those
 from composcope.report.recording import recording
 from composcope.report.section_figures import NEAR
 from composcope.report.sections import SECTIONS, every, section
-from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
 from composcope.study.effects import COMPARED, Side, agreement, differences
 
@@ -31,10 +30,6 @@ FOOTER = (
     "Compositional Generalization in Conditional Diffusion (arXiv 2509.16447); runs are numbered "
     "as in its version 3. Square brackets are 95 % intervals."
 )
-
-
-# ----------------------------------------------------------------------------
-# Two runs side by side.
 
 
 def side_by_side(material: Material, runs: Sequence[str]) -> str:
@@ -49,19 +44,18 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     for by in COMPARED:
         found = [one(material.rows, side, by.what, **by.coordinates) for side in sides]
         if any(found):
-            lines.append([by.words, *(marks.told(row) for row in found), difference(found)])
+            lines.append([by.words, *map(marks.told, found), difference(found)])
     over = lines_over(material.rows, sides, "length/found")
-    trained = {row.trained for _, _, rows in over for row in rows}
-    near = lines_over(material.rows, sides, "locality/near_share")
+    trained = {row.trained for _, _, rows in over for row in rows if row.trained}
+    near = over_noise(lines_over(material.rows, sides, "locality/near_share"), NEAR)
     shown = those(
-        (met(over, min(filter(None, trained), default=None)), "Places filled with an object."),
-        (
-            over_noise(near, NEAR),
-            "The share of a condition's effect near its place, by noise level.",
-        ),
+        {
+            "Places filled with an object.": met(over, min(trained, default=None)),
+            "The share of a condition's effect near its place, by noise level.": near,
+        }
     )
     own = where(material.rows, run=list(runs))
-    head = ("measured", runs[0], runs[1], "which is larger?")
+    head = ("measured", *runs, "which is larger?")
     return (
         f"<section id=compared><h2>{html.escape(runs[0])} beside "
         f"{html.escape(runs[1])}</h2>{figure_1(material, sides)}"
@@ -87,24 +81,17 @@ def difference(found: Sequence[Row | None]) -> marks.Verdict:
     return marks.Verdict(">" if more else "<", said)
 
 
-# ----------------------------------------------------------------------------
-# The whole document.
-
-
 def first_screen(material: Material, links: Mapping[str, str]) -> str:
-    facts = "".join(
-        f"<li><strong>{number}</strong><span>{html.escape(text)}</span></li>"
-        for number, text in words.facts(material.rows)
-    )
-    contents = "".join(
-        f'<a href="#{anchor}">{html.escape(question)}</a>' for anchor, question in links.items()
-    )
+    found = words.facts(material.rows)
+    item = "<li><strong>{}</strong><span>{}</span></li>"
+    facts = "".join(item.format(number, html.escape(text)) for number, text in found)
+    contents = [f'<a href="#{at}">{html.escape(question)}</a>' for at, question in links.items()]
     return (
         f"<h1>{TITLE}</h1><p class=lead>{html.escape(words.headline(material.rows))}</p>"
         f"<div class=first><div>{figure_1(material)}</div><div><ul class=facts>{facts}</ul>"
         "<p class=small>K is the number of objects asked for. Each picture is the first that the "
         "model drew, none is chosen. ✓: all objects are in place. A red cross marks a place without "
-        f"its object; +1 is one object more than asked for.</p><nav>{contents}</nav></div></div>"
+        f"its object; +1 is one object more than asked for.</p><nav>{''.join(contents)}</nav></div></div>"
     )
 
 
@@ -122,8 +109,7 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
         if compare:
             links = {"compared": f"{compare[0]} beside {compare[1]}", **links}
             body.append(side_by_side(material, compare))
-        for shown in SECTIONS:
-            body.append(section(shown, material))
+        body += [section(shown, material) for shown in SECTIONS]
     samples = {marks.name(side): some for side in FIGURE_1 if (some := material.samples_of(side))}
     maps = {marks.name(side): kept for side in FIGURE_1 if (kept := material.maps_of(side))}
     moved = recording(samples, maps)
@@ -133,8 +119,8 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width,initial-scale=1">'
-        f"<title>Composcope: {TITLE}</title><style>{STYLE}</style></head>"
+        f"<title>Composcope: {TITLE}</title>{asset('page.css')}</head>"
         f"<body><main>{first_screen(material, links)}{''.join(body)}</main>"
         f"<footer class=small><p>{FOOTER}</p></footer>"
-        f"<dialog aria-label=Enlarged></dialog><script>{SCRIPT}</script></body></html>"
+        f"<dialog aria-label=Enlarged></dialog>{asset('page.js')}</body></html>"
     )

@@ -1,13 +1,13 @@
 """Pictures of the page: figures with their words, Figure 1, sheets of images, an animation."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from composcope.report.drawing import mosaic, multiple, png, svg
+from composcope.report.drawing import address, mosaic, multiple, svg
 from composcope.report.looks import label
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
@@ -29,9 +29,9 @@ class Shown:
     words: str
 
 
-def those(*figures: tuple[Figure | None, str]) -> list[Shown]:
-    """Figures that there are, with their words."""
-    return [Shown(figure, words) for figure, words in figures if figure is not None]
+def those(figures: Mapping[str, Figure | None]) -> list[Shown]:
+    """By the words under them, the figures that there are."""
+    return [Shown(figure, words) for words, figure in figures.items() if figure is not None]
 
 
 def drawn(shown: Shown) -> str:
@@ -53,8 +53,7 @@ def missing(what: str) -> str:
 
 
 def sizes(width: int) -> str:
-    """Widths of a picture on the page as CSS: usual, on a large screen and a small one, and
-    enlarged there."""
+    """Widths of a picture as CSS: usual, on large and small screens, and enlarged there."""
     wanted = {"--usual": 128, "--big": 192, "--small": 64, "--large": 640, "--phone": 320}
     return ";".join(f"{key}:{multiple(width, value)}px" for key, value in wanted.items())
 
@@ -81,14 +80,13 @@ def shot(samples: Samples | None, K: int) -> str:
 
 def pixels(picture: np.ndarray, size: str, words: str) -> str:
     """An image whose pixels stay sharp."""
-    return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{png(picture)}">'
+    return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{address(picture)}">'
 
 
 def crossed(places: Sequence) -> str:
     """A thin red cross at each place, over a picture."""
-    marks = "".join(
-        f'<path d="M{100 * u - 3:.1f} {100 * v - 3:.1f}l6 6m0-6l-6 6"/>' for u, v in places
-    )
+    at = [(100 * u - 3, 100 * v - 3) for u, v in places]
+    marks = "".join(f'<path d="M{x:.1f} {y:.1f}l6 6m0-6l-6 6"/>' for x, y in at)
     return (
         '<svg viewBox="0 0 100 100" preserveAspectRatio="none" fill="none" stroke-width="1.6" '
         'aria-hidden="true">'
@@ -126,8 +124,7 @@ def sheets(material: Material) -> str:
 
 
 def walks(material: Material) -> str:
-    """How one image of each model comes out of the same noise: the denoised image of every noise
-    level."""
+    """How one image of each model comes out of the same noise, denoised at every level."""
     parts = []
     for side in (EXP1, EXP2, EXP2_LOCAL):
         samples = material.samples_of(side)
@@ -141,7 +138,7 @@ def walks(material: Material) -> str:
         text = f"{who}, asked for {K}: the denoised image from sigma {samples.sigmas[0]:.0f} to 0"
         css = f"--w:{w}px;--h:{w * height // width}px;--n:{len(frames)}"
         css += f";--time:{SECONDS_A_FRAME * len(frames):.1f}s"
-        css += f";background-image:url({png(np.concatenate(frames, axis=1))})"
+        css += f";background-image:url({address(np.concatenate(frames, axis=1))})"
         parts.append(
             f'<figure><div class=walk role=img aria-label="{text}" style="{css}"></div>'
             f"<figcaption>{who}, K = {K}</figcaption></figure>"

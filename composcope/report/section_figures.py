@@ -30,63 +30,54 @@ NEAR = "share of the effect near the place"
 
 def compose_figures(material: Material) -> list[Shown]:
     rows = material.rows
+    filled = met(lines_over(rows, MAIN, "length/found"), 3)
     return those(
-        (
-            met(lines_over(rows, MAIN, "length/found"), 3),
+        {
             "A place is filled if an object was drawn there; means over images, thin bars are 95 % "
-            "intervals. Grey: as many objects as in training.",
-        ),
-        (forest(rows, SIDES, K_MAX, gaps=False), "K_max of every run beside the paper's."),
-        (
-            rule(),
+            "intervals. Grey: as many objects as in training.": filled,
+            "K_max of every run beside the paper's.": forest(rows, SIDES, K_MAX, gaps=False),
             "How K_max is found, by an example: each square is one of eight images, by how many of "
-            "the K objects it shows. K_max is the last K before the first cross.",
-        ),
+            "the K objects it shows. K_max is the last K before the first cross.": rule(),
+        }
     )
 
 
 def look_figures(material: Material) -> list[Shown]:
     rows = material.rows
     sides = (EXP1, EXP2, Side("exp3"), EXP2L)
+    maps = {name(side): kept for side in sides if (kept := material.maps_of(side))}
     near = lines_over(rows, MAIN, "locality/near_share")
     chance = next((row.chance for _, _, own in near for row in own), None)
-    square = lines_over(rows, MAIN, "locality/square")
+    squares = over_noise(lines_over(rows, MAIN, "locality/square"), "side of the square, pixels")
     points = {reach: locality.dots(rows, reach) for reach in ("paper", "filled")}
+    scatter = locality.scatter(points) if any(points.values()) else None
     return those(
-        (
-            looks_at({name(side): kept for side in sides if (kept := material.maps_of(side))}),
+        {
             "What one pixel of the denoised image (ring) looks at in the noisy image: the brighter, "
             "the more. The crosses are four places asked for: the brighter, the more that condition "
-            "acts on the pixel. In a local model only the nearest cross is bright.",
-        ),
-        (
-            over_noise(near, NEAR, chance),
-            "Of what a condition changes in the image, the share near its own place.",
-        ),
-        (
-            over_noise(square, "side of the square, pixels"),
+            "acts on the pixel. In a local model only the nearest cross is bright.": looks_at(maps),
+            "Of what a condition changes in the image, the share near its own place.": over_noise(
+                near, NEAR, chance
+            ),
             "How far a pixel looks: the side of the square around it that holds 90 % of what it "
-            "looks at, a mean over pixels.",
-        ),
-        (
-            locality.scatter(points) if any(points.values()) else None,
+            "looks at, a mean over pixels.": squares,
             "How far models compose, told in two ways, beside how local they are. Every dot is a "
-            "model, the smaller dots are earlier in its training. Conditional "
-            "locality is the share of a condition's effect near its place, over all noise levels.",
-        ),
+            "model, the smaller dots are earlier in its training. Conditional locality is the share "
+            "of a condition's effect near its place, over all noise levels.": scatter,
+        }
     )
 
 
 def forced_figures(material: Material) -> list[Shown]:
     rows = material.rows
     lines = lines_over(rows, (EXP2, EXP2_LOCAL, DISTILLED, EXP2L, WIDE, EXP1), "length/found")
+    of_nine = forest(rows, FORCED, FILLED_9, gaps=False)
     shown = those(
-        (met(lines, 3), "Places filled, with and without forced locality."),
-        (
-            forest(rows, FORCED, FILLED_9, gaps=False),
+        {
+            "Places filled, with and without forced locality.": met(lines, 3),
             "Places filled of nine. In brackets, where it is not the usual one: how far from its "
-            "place a condition acts, in image sides.",
-        ),
+            "place a condition acts, in image sides.": of_nine,
+        }
     )
     return shown + intervention_figures(material)
 
@@ -95,36 +86,29 @@ def intervention_figures(material: Material) -> list[Shown]:
     """Where interventions end, what predicts composition, and neighbourhoods that models find."""
     rows = material.rows
     swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
-    placeless = [row for row in rows if row.run in ("color", "text_control")]
+    placeless = where(rows, run=["color", "text_control"])
     found = where(placeless, intervention=["own", "peaks"])
+    predicted = where(rows, what="predict/spearman")
+    overlap = interventions.overlap_figure(rows) if where(rows, what="overlap/both") else None
+    close = interventions.close_figure(material.close) if material.close else None
+    penalty = interventions.penalty_figure(swept) if swept else None
+    neighbours = interventions.neighbourhood_figure(placeless) if found else None
+    prediction = interventions.prediction_figure(rows) if predicted else None
     return those(
-        (
-            interventions.overlap_figure(rows) if where(rows, what="overlap/both") else None,
+        {
             "Two places that come closer: the share of images in which both are filled. Dashed: what "
             "the detector finds in rendered scenes. Dotted: the share of an object that lies nearer "
-            "to its own place than to the other.",
-        ),
-        (
-            interventions.close_figure(material.close) if material.close else None,
+            "to its own place than to the other.": overlap,
             "What they draw: the first image at each distance (above, in image sides), none is "
-            "chosen. Red dots are the places asked for.",
-        ),
-        (
-            interventions.penalty_figure(swept) if swept else None,
+            "chosen. Red dots are the places asked for.": close,
             "exp2 trained a little further with a penalty on what a condition changes far from its "
             "place: its locality when asked for one place, as in training, when asked for four, and "
-            "what it fills of six.",
-        ),
-        (
-            interventions.neighbourhood_figure(placeless) if found else None,
+            "what it fills of six.": penalty,
             "Conditions without places. Each pixel is given the condition that acts most on it "
-            "(own), or each condition acts around the place where it acts most (peaks).",
-        ),
-        (
-            interventions.prediction_figure(rows) if where(rows, what="predict/spearman") else None,
+            "(own), or each condition acts around the place where it acts most (peaks).": neighbours,
             "Every dot is a run: a measurement early in its training, and the places it fills in the "
-            "end. Right: the rank correlation of early locality by noise level.",
-        ),
+            "end. Right: the rank correlation of early locality by noise level.": prediction,
+        }
     )
 
 
@@ -133,33 +117,31 @@ def label_figures(material: Material) -> list[Shown]:
     sides = at_equal_images(POLICIES, rows)
     lines = lines_over(rows, sides, "length/found", lambda side: f"{name(side)}: {kind(side)}")
     return those(
-        (
-            met(lines, 3),
-            "Places filled, by which objects were labelled, after equal numbers of training images.",
-        ),
-        (forest(rows, sides, K_MAX), "K_max by label policy, beside Table 2."),
+        {
+            "Places filled, by which objects were labelled, after equal numbers of training "
+            "images.": met(lines, 3),
+            "K_max by label policy, beside Table 2.": forest(rows, sides, K_MAX),
+        }
     )
 
 
 def elsewhere_figures(material: Material) -> list[Shown]:
     lines = lines_over(material.rows, COLORS, "length/found")
-    shown = those((met(lines, 5, "colours"), "Colours asked for and drawn."))
+    shown = those({"Colours asked for and drawn.": met(lines, 5, "colours")})
     own = of_rooms(material.rows, "features")
     for run, some in grouped(own, lambda row: row.run).items():
         hidden = where(some, maps=["hidden", None])
         layers = any(row.index is not None for row in hidden)
         parts = where(hidden, part="mean", level="high") and where(hidden, what="features/within")
+        alike = f"{run}: how alike the directions of concepts are"
         shown += those(
-            (
-                features.profile(hidden) if layers else None,
-                f"{run}: how alike the directions of concepts are, from the first layer to the last. "
-                "Thin bars are 95 % intervals.",
-            ),
-            (
-                features.spaces(hidden) if parts else None,
-                f"{run}: how alike the directions of concepts are, within and between categories, in "
-                "parts of the network and in its output.",
-            ),
+            {
+                f"{alike}, from the first layer to the last. Thin bars are 95 % intervals.": (
+                    features.profile(hidden) if layers else None
+                ),
+                f"{alike}, within and between categories, in parts of the network and in its "
+                "output.": features.spaces(hidden) if parts else None,
+            }
         )
     for about, kept in material.matrices:
         if features.level_matrices(kept, "high"):
@@ -174,35 +156,36 @@ def elsewhere_figures(material: Material) -> list[Shown]:
             shown.append(Shown(locality.heatmaps(kept), text))
     texts = {row.run for row in where(own, what="features/share_in_third")}
     spoken = where(material.rows, what="locality/influence", run=texts)
-    if spoken:
-        text = "The influence of each word of a prompt at two places, from high noise to low."
-        shown.append(Shown(features.words_over_time(spoken), text))
-    return shown
+    words = features.words_over_time(spoken) if spoken else None
+    text = "The influence of each word of a prompt at two places, from high noise to low."
+    return shown + those({text: words})
 
 
 def theory_figures(material: Material) -> list[Shown]:
     toys = [toy for room, folders in material.toys.items() for toy in toy_figures(room, folders)]
     shown = [Shown(figure, f"{text}.") for figure, text in toys]
     circles = where(material.rows, what="circles/accuracy")
-    if circles:
-        text = (
+    if not circles:
+        return shown
+    last = max(circles, key=lambda row: (row.step or 0, row.contrast or 0, row.seed or 0))
+    one = f"One of these trainings: contrast {last.contrast:g}, seed {last.seed}."
+    return shown + those(
+        {
             "Circles drawn by a diffusion model along its training: is the combination that it never "
-            "saw of the right colour and size? Thin lines are seeds, the thick ones their mean."
-        )
-        shown.append(Shown(contrasts_figure(circles), text))
-        last = max(circles, key=lambda row: (row.step or 0, row.contrast or 0, row.seed or 0))
-        some = where(circles, contrast=last.contrast, seed=last.seed)
-        text = f"One of these trainings: contrast {last.contrast:g}, seed {last.seed}."
-        shown.append(Shown(circles_figure(some), text))
-    return shown
+            "saw of the right colour and size? Thin lines are seeds, the thick ones their "
+            "mean.": contrasts_figure(circles),
+            one: circles_figure(where(circles, contrast=last.contrast, seed=last.seed)),
+        }
+    )
 
 
 def sure_figures(material: Material) -> list[Shown]:
     sides = at_equal_images(SEEDS, material.rows)
+    filled = forest(material.rows, sides, FILLED_9)
     return those(
-        (
-            forest(material.rows, sides, FILLED_9),
-            "The same training from other seeds, after equal numbers of images: places filled.",
-        ),
-        (forest(material.rows, sides, CONDITIONAL), "The same: conditional locality."),
+        {
+            "The same training from other seeds, after equal numbers of images: places "
+            "filled.": filled,
+            "The same: conditional locality.": forest(material.rows, sides, CONDITIONAL),
+        }
     )

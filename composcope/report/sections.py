@@ -57,9 +57,8 @@ K_MAX_WORDS = (
 def with_rule(shown: Sequence[Shown], none: str) -> str:
     """Figures, and K_max in words."""
     explained = "".join(f"<p>{html.escape(text)}</p>" for text in K_MAX_WORDS)
-    return (
-        f"<div class=figures>{''.join(map(drawn, shown))}<div class=small>{explained}</div></div>"
-    )
+    figures = "".join(map(drawn, shown))
+    return f"<div class=figures>{figures}<div class=small>{explained}</div></div>"
 
 
 def first_two(shown: Sequence[Shown], none: str) -> str:
@@ -68,7 +67,6 @@ def first_two(shown: Sequence[Shown], none: str) -> str:
     return first + (folded("More figures on theory", gallery(shown[2:], "")) if shown[2:] else "")
 
 
-# ----------------------------------------------------------------------------
 # The sections.
 
 
@@ -81,8 +79,7 @@ def every(rows: Sequence[Row]) -> str:
 
 
 def known_sides(material: Material, what: str = "length/k_max") -> list[Side]:
-    """The study's runs, then all others that this was measured of, with what was done to them:
-    score machines, runs of one's own."""
+    """The study's runs, then all others: score machines, runs of one's own."""
     others = dict.fromkeys(side_of(row) for row in where(material.rows, what=what) if row.run)
     return [*SIDES, *(side for side in others if side.run not in BY_NAME)]
 

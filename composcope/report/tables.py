@@ -6,20 +6,11 @@ import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from composcope.report import marks
 from composcope.report.commands import command
 from composcope.report.features import COSINES, by_part
 from composcope.report.figures import look_of
-from composcope.report.marks import (
-    SEEN,
-    Verdict,
-    kind,
-    name,
-    paper_of,
-    paper_words,
-    told,
-    two,
-    verdict,
-)
+from composcope.report.marks import Verdict, kind, name, paper_of, paper_words, told, two, verdict
 from composcope.report.material import conditional, k_max, of_nine, of_rooms, of_side, one
 from composcope.report.theory import predicted
 from composcope.report.words import claims, findings
@@ -103,7 +94,6 @@ def swatch(side: Side) -> Html:
     return Html(f"{dot}<b>{html.escape(name(side))}</b>")
 
 
-# ----------------------------------------------------------------------------
 # How far models compose.
 
 
@@ -171,7 +161,6 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     return table(lines, note)
 
 
-# ----------------------------------------------------------------------------
 # Where scores look, and how alike concepts are inside a network.
 
 
@@ -211,7 +200,6 @@ def cosines(rows: Sequence[Row]) -> Table:
     return table(lines, note)
 
 
-# ----------------------------------------------------------------------------
 # Comparisons and claims.
 
 
@@ -222,7 +210,7 @@ def comparisons(rows: Sequence[Row]) -> Table:
             "where": place,
             "finding": says,
             "measured by": found.effect.measurement.words,
-            "seen here?": SEEN[found.agrees],
+            "seen here?": marks.SEEN[found.agrees],
             "ours [95 %]": f"{told(found.above)} against {told(found.below)}"
             if found.above
             else "",
@@ -246,7 +234,6 @@ def claim_table(rows: Sequence[Row], room: str) -> Table:
     )
 
 
-# ----------------------------------------------------------------------------
 # Every number.
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over

@@ -85,9 +85,8 @@ def lemma_1(curves: Curves) -> Figure:
     "nine",
 )
 def length(curves: Curves) -> Figure:
-    figure, (axis, grid) = panels(
-        "objects drawn, many draws for each K", "one draw for each K = 0 to 9"
-    )
+    titles = ("objects drawn, many draws for each K", "one draw for each K = 0 to 9")
+    figure, (axis, grid) = panels(*titles)
     asked, drawn = curves["asked"], curves["drawn"]
     scatter = np.linspace(-0.15, 0.15, len(asked))
     axis.plot([0, 9], [0, 9], color="0.8")
@@ -171,9 +170,8 @@ def machines(curves: Curves) -> Figure:
 
 @shown_in("sim", "The entries of a two-layer linear network along its training")
 def dynamics(curves: Curves) -> Figure:
-    figure, (axis,) = panels(
-        "entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept"
-    )
+    title = "entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept"
+    figure, (axis,) = panels(title)
     for index, entry in enumerate(curves["W"].T):
         row, col = divmod(index, 3)
         if row <= col:
@@ -202,9 +200,8 @@ def swing_by(curves: Curves) -> Figure:
 
 @shown_in("sim", "The published step against gradient descent")
 def failure(curves: Curves) -> Figure:
-    figure, axes = panels(
-        "Fig. 10's data, published step W + eta V(W)", "the same starts, gradient descent on U"
-    )
+    published = "Fig. 10's data, published step W + eta V(W)"
+    figure, axes = panels(published, "the same starts, gradient descent on U")
     for axis, name in zip(axes, ("published", "descent"), strict=True):
         for run in curves[name]:
             axis.plot(np.linspace(0, 250, len(run)), np.clip(run, -2, 2), lw=0.8)
@@ -214,20 +211,19 @@ def failure(curves: Curves) -> Figure:
 
 
 def toy_pictures(room: str, toy: str, folder: Path) -> dict[str, Figure]:
-    """By the toy's name, drawn from the curves kept in `folder`; none of a toy that has no figure,
-    or was not measured there."""
+    """By the toy's name, from the curves in `folder`; none without a figure or curves."""
     path = folder / f"{toy}.npz"
     figure, _ = TOY_FIGURES[room].get(toy, (None, ""))
     return {toy: figure(read_arrays(path))} if figure and path.exists() else {}
 
 
 def toy_figures(room: str, folders: Sequence[Path]) -> Iterator[tuple[Figure, str]]:
-    """The figures of a room, each from the first of the folders that has its curves, with the words
-    under each."""
-    for toy, (_, words) in TOY_FIGURES[room].items():
-        drawn = filter(None, (toy_pictures(room, toy, folder) for folder in folders))
-        for figure in next(drawn, {}).values():
-            yield figure, words
+    """Figures of a room with their words, each from the first folder that has its curves."""
+    for toy, (figure, words) in TOY_FIGURES[room].items():
+        paths = (folder / f"{toy}.npz" for folder in folders)
+        path = next(filter(Path.exists, paths), None)
+        if path:
+            yield figure(read_arrays(path)), words
 
 
 COMBINATIONS = {"red big": "C3", "red small": "C1", "blue big": "C0", "blue small": "black"}
@@ -235,8 +231,7 @@ UNSEEN = "blue small"  # never trained on
 
 
 def circles_figure(rows: Sequence[Row]) -> Figure:
-    """Of one training: accuracies of both concepts, and the way of the unseen combination through
-    (colour, size)."""
+    """Accuracies of one training, and the way of the unseen combination through them."""
     unseen = "the unseen combination: from light to dark"
     figure, axes = panels("accuracy: colour", "accuracy: size", unseen)
     ordered = sorted(where(rows, what="circles/accuracy"), key=lambda row: row.step or 0)
@@ -251,10 +246,9 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
             axis.errorbar(step, value, bars, fmt=style, label=label, color=color, elinewidth=0.7)
     labelled(axes[0], "training step", "share of draws")
     axes[1].set(xlabel="training step", ylabel="share of draws")  # the same lines
-    colour, size = (
-        [row.estimate.value for row in where(ordered, concept=c, condition=UNSEEN)]
-        for c in ("colour", "size")
-    )
+    of_unseen = where(ordered, condition=UNSEEN)
+    colour = [row.estimate.value for row in where(of_unseen, concept="colour")]
+    size = [row.estimate.value for row in where(of_unseen, concept="size")]
     axes[2].plot(colour, size, color="0.7")
     axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
     axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))

@@ -6,47 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from composcope.report import marks
 from composcope.report.features import least_alike
 from composcope.report.locality import OF, correlation, dots
-from composcope.report.marks import (
-    DISTILLED,
-    EXP1,
-    EXP2,
-    EXP2_LOCAL,
-    EXP2L,
-    POLICIES,
-    SEEN,
-    Verdict,
-    listed,
-    name,
-    paper_of,
-    paper_words,
-    told,
-    two,
-    verdict,
-)
+from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, listed, name, told, two
 from composcope.report.material import conditional, k_max, of_nine, of_rooms, one
 from composcope.report.theory import predicted
-from composcope.results import Row, where
-from composcope.study.effects import (
-    CONDITIONAL,
-    EFFECTS,
-    FILLED_9,
-    Comparison,
-    Effect,
-    Measurement,
-    Side,
-    at_equal_images,
-    compare,
-)
+from composcope.results import Row, measured, where
+from composcope.study import effects
+from composcope.study.effects import CONDITIONAL, FILLED_9, Measurement, Side, compare
 from composcope.study.table import BY_NAME, LABELS
 
-# ----------------------------------------------------------------------------
 # The first screen.
 
 
 def agrees(rows: Sequence[Row], above: Side, below: Side, by: Measurement = FILLED_9) -> str:
-    return compare(Effect("", "", above, below, by), rows).agrees
+    return compare(effects.Effect("", "", above, below, by), rows).agrees
 
 
 def headline(rows: Sequence[Row]) -> str:
@@ -89,11 +64,10 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     ]
 
 
-# ----------------------------------------------------------------------------
 # The answers of the sections.
 
 
-def counted(verdicts: Iterable[Verdict]) -> str:
+def counted(verdicts: Iterable[marks.Verdict]) -> str:
     """ "5 in agreement, 10 not measured": how often each verdict was reached, the most often first."""
     counts = Counter(verdict.numbered for verdict in verdicts)
     return listed([f"{count} {words}" for words, count in counts.most_common()])
@@ -104,10 +78,10 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     parts = []
     for side in (EXP1, EXP2, Side("exp3")):
         row = k_max(rows, side)
-        reaches = f"{side.run} reaches K_max {told(row)} (paper: {paper_words(paper_of(side))})"
+        reaches = f"{side.run} reaches K_max {told(row)} (paper: {marks.paper_words(marks.paper_of(side))})"
         parts.append(reaches if row else f"{side.run} is not measured")
-    known = {side: paper for side in sides if (paper := paper_of(side))}
-    verdicts = [verdict(k_max(rows, side), paper) for side, paper in known.items()]
+    known = {side: paper for side in sides if (paper := marks.paper_of(side))}
+    verdicts = [marks.verdict(k_max(rows, side), paper) for side, paper in known.items()]
     return (
         f"Trained on one to three objects, {listed(parts)}. The paper has a K_max for "
         f"{len(known)} of our runs: {counted(verdicts)}."
@@ -153,7 +127,7 @@ def forced(rows: Sequence[Row]) -> str:
     phrases = {
         EXP2: "with one label (exp2)",
         EXP2_LOCAL: "with local conditions at sampling time",
-        DISTILLED: "when a student has learned to do that in one pass",
+        marks.DISTILLED: "when a student has learned to do that in one pass",
         EXP2L: "when trained on local patches (exp2l)",
         wide: "with patches as wide as the image",
     }
@@ -176,7 +150,7 @@ def forced(rows: Sequence[Row]) -> str:
 
 def policies(rows: Sequence[Row]) -> str:
     """The order of label policies here beside the paper's."""
-    sides = at_equal_images(POLICIES, rows)
+    sides = effects.at_equal_images(marks.POLICIES, rows)
     labels = {side: LABELS[BY_NAME[side.run].config().labels] for side in sides}
     first = all_of_nine(rows, {side: f"with {words}" for side, words in labels.items()})
     known = {side: of_nine(rows, side) for side in sides}
@@ -196,7 +170,7 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
     if reached := k_max(rows, Side("color")):
         colours = (
             "Asked for colours, the model trained on one to five objects reaches K_max "
-            f"{told(reached)} (paper: {paper_words(paper_of(Side('color')))})."
+            f"{told(reached)} (paper: {marks.paper_words(marks.paper_of(Side('color')))})."
         )
     if best := least_alike(where(rows, run="color")):
         alike = (
@@ -207,12 +181,12 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
 
 
 def words_heard(rows: Sequence[Row]) -> str:
-    thirds = [row for row in where(rows, what="features/share_in_third") if row.value is not None]
+    thirds = measured(where(rows, what="features/share_in_third"))
     if not thirds:
         return "Where the words of a prompt act is not measured."
     highest = max(row.sigma or 0 for row in thirds)
     shares = [row.estimate.value for row in thirds if row.sigma == highest]
-    alike = [row for row in where(rows, what="features/two_places") if row.value is not None]
+    alike = measured(where(rows, what="features/two_places"))
     more = "".join(
         f". At two places far apart, the influences of the words correlate at {told(row)} "
         "(paper: nearly identical)"
@@ -247,10 +221,10 @@ def theory(rows: Sequence[Row]) -> str:
     )
 
 
-def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[Comparison]]:
+def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[effects.Comparison]]:
     """The study's effects, those of one finding together."""
-    found: dict[tuple[str, str], list[Comparison]] = {}
-    for effect in EFFECTS:
+    found: dict[tuple[str, str], list[effects.Comparison]] = {}
+    for effect in effects.EFFECTS:
         key = effect.where, f"{effect.says}: {name(effect.above)} above {name(effect.below)}"
         found.setdefault(key, []).append(compare(effect, rows))
     return found
@@ -258,7 +232,7 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[Comparison]]:
 
 def sure(rows: Sequence[Row]) -> str:
     every = [comparison for some in findings(rows).values() for comparison in some]
-    many = counted(SEEN[comparison.agrees] for comparison in every)
+    many = counted(marks.SEEN[comparison.agrees] for comparison in every)
     unequal = sum(comparison.terms.startswith("not equal") for comparison in every)
     return (
         f"The findings of the paper, and ours, are {len(every)} comparisons of two runs: {many}. In "
@@ -277,10 +251,12 @@ def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
     reached = []
     for side in sides:
         row = k_max(rows, side)
-        paper = paper_of(side)
-        said = verdict(row, paper)
+        paper = marks.paper_of(side)
+        said = marks.verdict(row, paper)
         if said.mark in "▼▲✗":
-            reached.append(f"{name(side)}: {told(row)}, paper {paper_words(paper)}: {said.words}")
+            reached.append(
+                f"{name(side)}: {told(row)}, paper {marks.paper_words(paper)}: {said.words}"
+            )
     tested = [*claims(rows, "theory"), *claims(rows, "sim")]
     false = [f"{r.claim}: {told(r)}, predicted {predicted(r)}" for r in tested if not r.holds]
     kinds = {"Comparisons of two runs": compared, "K_max": reached, "Claims of theory": false}

@@ -6,10 +6,10 @@ from composcope.results.row import (
     Row,
     add_rows,
     check_out,
-    columns,
     gather,
     grouped,
     jsonl,
+    measured,
     only,
     own_folder,
     read_rows,
@@ -18,26 +18,6 @@ from composcope.results.row import (
     where,
 )
 
-__all__ = [
-    "Estimate",
-    "Row",
-    "add_rows",
-    "check_out",
-    "columns",
-    "gather",
-    "grouped",
-    "jsonl",
-    "mean",
-    "only",
-    "own_folder",
-    "read_arrays",
-    "read_rows",
-    "resampled",
-    "row",
-    "share",
-    "spearman",
-    "tell_rows",
-    "where",
-    "wilson",
-    "write_arrays",
-]
+__all__ = ["Estimate", "Row", "add_rows", "check_out", "gather", "grouped", "jsonl", "mean"]
+__all__ += ["measured", "only", "own_folder", "read_arrays", "read_rows", "resampled", "row"]
+__all__ += ["share", "spearman", "tell_rows", "where", "wilson", "write_arrays"]

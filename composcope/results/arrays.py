@@ -40,9 +40,8 @@ def read_origin(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]
         arrays = read_npz(path)
         origin: dict = parse_json(str(arrays.pop(MADE_FROM)), dict, str(path))
     except (InputError, KeyError) as error:
-        raise InputError(
-            f"{path} does not hold kept arrays ({error}); remove it to measure again"
-        ) from None
+        words = f"{path} does not hold kept arrays ({error}); remove it to measure again"
+        raise InputError(words) from None
     return origin, arrays
 
 

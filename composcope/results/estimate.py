@@ -16,25 +16,28 @@ ENDS = (0.025, 0.975)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its 95 % interval (None where one sample gives none), and the number of samples
-    behind it."""
+    """A number, its 95 % interval (None: a single sample has none), and its samples."""
 
     value: float
     low: float | None = None
     high: float | None = None
     n: int | None = None
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of its interval; without one, the value itself."""
+        low = self.value if self.low is None else self.low
+        return low, self.value if self.high is None else self.high
+
     def __str__(self) -> str:
-        return f"{self.value:.2f}" + (
-            "" if self.low is None else f" [{self.low:.2f}, {self.high:.2f}]"
-        )
+        interval = "" if self.low is None else f" [{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.2f}{interval}"
 
 
 def weights(
     n: int, resamples: int = RESAMPLES, seed: int = 0
 ) -> Float[np.ndarray, "one_and_resamples n"]:
-    """Row 0: every sample once; the others: as often as it was drawn with replacement. One sample
-    has no others."""
+    """Row 0: every sample once; others: as often as drawn. One sample has no others."""
     draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), resamples if n > 1 else 0)
     return np.concatenate([np.ones((1, n)), draws]) / n
 
@@ -81,11 +84,8 @@ def wilson(part: Float[np.ndarray, "..."] | float, n: int) -> tuple[Any, Any]:
 def spearman(
     a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"], resamples: int = 10_000, seed: int = 0
 ) -> Estimate:
-    """Rank correlation with a bootstrap interval over the pairs; resamples without any spread are
-    left out."""
-    from scipy.stats import (
-        rankdata,  # here, because it takes a second to load and few commands need it
-    )
+    """Rank correlation, bootstrapped over pairs; resamples without spread are left out."""
+    from scipy.stats import rankdata  # it takes a second to load, and few commands need it
 
     draws = np.random.default_rng(seed).integers(len(a), size=(resamples, len(a)))
     index = np.concatenate([np.arange(len(a))[None], draws])

@@ -17,8 +17,7 @@ MEASURED = ("value", "low", "high")
 
 
 def write_parquet(path: Path, found: Sequence[Row]) -> None:
-    """All coordinates as columns; a value that is a word goes into the column `text`. Needs
-    pyarrow."""
+    """All coordinates as columns; a value that is a word goes into the column `text`."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -13,7 +13,7 @@ import math
 import operator
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,20 +113,14 @@ COORDINATES = operator.attrgetter(*(name for name in FIELDS if name not in MEASU
 
 def row(what: str, value: Estimate | Value, **coordinates: Any) -> Row:
     """A row made now: an estimate brings its interval; NaN, which is not JSON, is no value."""
-    if not isinstance(value, Estimate):
-        return stamped(Row(what, known(value), **coordinates))
-    ends = {"low": known(value.low), "high": known(value.high), "n": value.n}
-    return stamped(Row(what, known(value.value), **(ends | coordinates)))
-
-
-def known(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def stamped(row: Row) -> Row:
-    """The row with the commit of this code and the time of day."""
+    numbers: dict[str, Any] = asdict(value) if isinstance(value, Estimate) else {"value": value}
+    finite = {name: number for name, number in numbers.items() if not unsaid(number)}
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    return replace(row, commit=commit(), date=now)
+    return Row(what, **(finite | coordinates), commit=commit(), date=now)
+
+
+def unsaid(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 @functools.cache
@@ -137,17 +131,14 @@ def commit() -> str | None:
         from importlib.metadata import version
 
         return version("composcope")
-    git = ["git", "-C", str(package.parent)]
+    told: dict[str, Any] = {"cwd": package.parent, "text": True, "stderr": subprocess.DEVNULL}
     try:
-        at = subprocess.run(
-            [*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True
-        )
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "-uno", "composcope"], capture_output=True, text=True
-        )
+        at = subprocess.check_output(["git", "rev-parse", "--short=10", "HEAD"], **told)
+        status = ["git", "status", "--porcelain", "-uno", "composcope"]
+        changed = subprocess.check_output(status, **told)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return at.stdout.strip() + ("+" if changed.stdout.strip() else "")
+    return at.strip() + ("+" if changed.strip() else "")
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -181,8 +172,7 @@ def tell_rows(
 
 
 def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
-    """Add rows at the end of a file; a row measured again leaves its place for it, all others stay
-    as they are."""
+    """At the end of a file; a row measured again leaves its place, all others stay."""
     with alone(path):
         new = {row.key: row for row in rows}
         old = {row.key: row for row in read_rows(path) if row.key not in new}
@@ -191,25 +181,15 @@ def add_rows(path: str | Path, rows: Iterable[Row]) -> None:
 
 def jsonl(rows: Iterable[Row]) -> str:
     """A line a row; coordinates that do not apply are left out."""
-    return "".join(
-        msgspec.json.encode(
-            {name: value for name, value in row.flat().items() if value is not None}
-        ).decode()
-        + "\n"
-        for row in rows
-    )
+    known = ({name: at for name, at in row.flat().items() if at is not None} for row in rows)
+    return msgspec.json.Encoder().encode_lines(known).decode()
 
 
 def gather(folders: Iterable[str | Path]) -> list[Row]:
-    """The rows of all .jsonl files below the folders, whatever their names; of rows with one key
-    the last counts."""
-    paths = (
-        path
-        for folder in folders
-        for path in sorted(Path(folder).rglob("*.jsonl"))
-        if path.name != "log.jsonl"
-    )
-    return list({row.key: row for path in paths for row in read_rows(path)}.values())
+    """The rows of all .jsonl files below the folders; of rows with one key the last counts."""
+    paths = [path for folder in folders for path in sorted(Path(folder).rglob("*.jsonl"))]
+    files = (read_rows(path) for path in paths if path.name != "log.jsonl")
+    return list({row.key: row for rows in files for row in rows}.values())
 
 
 def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
@@ -223,6 +203,11 @@ def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
             wanted = [wanted]
         found = [row for row in found if getattr(row, name) in wanted]
     return found
+
+
+def measured(rows: Iterable[Row]) -> list[Row]:
+    """Those that have a value."""
+    return [row for row in rows if row.value is not None]
 
 
 def only(rows: Sequence[Row], **coordinates: Any) -> Row | None:

@@ -10,8 +10,8 @@
 Which model they show is read from `made_from`, never from the file's name or folder."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +56,9 @@ class Samples:
 
 
 def write_samples(path: str | Path, samples: Samples) -> None:
-    record = {name: getattr(samples.record, name) for name in ("asked", "met", "found", "walked")}
-    arrays = {
-        "images": samples.images,
-        "frames": samples.frames,
-        "sigmas": samples.sigmas,
-        "record": np.array(json.dumps(record)),
-    }
-    write_arrays(path, samples.about, arrays)
+    arrays = {name: getattr(samples, name) for name in ("images", "frames", "sigmas")}
+    record = np.array(json.dumps(asdict(samples.record)))
+    write_arrays(path, samples.about, {**arrays, "record": record})
 
 
 def read_samples(path: str | Path) -> Samples:
@@ -76,16 +71,11 @@ def read_samples(path: str | Path) -> Samples:
     record: Record = parse_json(text, Record, str(path))
     pictures = all(some.dtype == np.uint8 and some.ndim == 4 for some in (images, frames))
     alike = len(images) == len(record.asked) == len(record.met) == len(record.found)
-    told = alike and all(map(same_length, record.asked, record.met))
+    told = alike and [*map(len, record.asked)] == [*map(len, record.met)]
     if not pictures or not told or len(frames) != len(sigmas):
-        raise InputError(
-            f"{path} does not hold samples: its images and what is said of them differ"
-        )
+        words = "its images and what is said of them differ"
+        raise InputError(f"{path} does not hold samples: {words}")
     return Samples(about, images, record, frames, sigmas)
-
-
-def same_length(first: Sequence, second: Sequence) -> bool:
-    return len(first) == len(second)
 
 
 def gather_samples(folders: Iterable[str | Path]) -> list[Samples]:

@@ -35,17 +35,10 @@ def hardware(preset: str) -> str:
 
 
 def operations(config: Config, drawing: bool = False) -> int:
-    """Of one pass. Of patches only the central cell is drawn, and only what it depends on is
-    computed."""
-    return counted(of_network(config), drawing)
-
-
-def of_network(config: Config) -> Config:
-    """One for all configs of a network, however it is trained."""
-    recipe = RECIPES["smoke", "global"]
-    return Config(
-        config.conditioner, "all", config.net, config.architecture, recipe, words=config.words
-    )
+    """Of one pass. Of patches only what the central cell depends on is computed in drawing."""
+    # One config stands for all of a network, however it is trained: it is counted once.
+    built = (config.net, config.architecture, RECIPES["smoke", "global"])
+    return counted(Config(config.conditioner, "all", *built, words=config.words), drawing)
 
 
 @cache
@@ -97,8 +90,7 @@ def training_minutes(config: Config, preset: str) -> float:
 
 def distilled_states(config: Config, minutes: float, reuse: int) -> int:
     """States that a student learns from in so many minutes of one core. Each is a training view;
-    for one in `reuse` the teacher passes too: once for each of its conditions and once for none.
-    """
+    for one in `reuse` the teacher passes too: once for each of its conditions and once for none."""
     from composcope.runs.model import conditioner_of
 
     conditioner = conditioner_of(config)
@@ -108,15 +100,13 @@ def distilled_states(config: Config, minutes: float, reuse: int) -> int:
 
 
 def evaluation_passes(num: int, max_K: int, steps: int, intervention: bool) -> int:
-    """Of the denoiser. Heun's method takes 2 steps - 1; an intervention has one pass a condition
-    and one for none."""
+    """Heun's method takes 2 steps - 1; an intervention, a pass a condition and one for none."""
     each_K = [K + 1 if intervention else 1 for K in range(max_K + 1)]
     return num * (2 * steps - 1) * sum(each_K)
 
 
 def locality_passes() -> int:
-    """At each noise level of each sample: on its way, without each condition, and the gradient of
-    each pixel."""
+    """For a sample and noise level: on its way, without each condition, gradients of pixels."""
     gradients = PIXELS * 3 * FORWARD_AND_BACKWARD
     return NOISE_LEVELS * LOCALITY_SAMPLES * (2 + PIXELS + gradients)
 

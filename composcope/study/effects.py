@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
-from composcope.results import Row, grouped, where
+from composcope.results import Row, grouped, measured, where
 from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
 
 
@@ -22,9 +22,9 @@ class Measurement:
 
 K_MAX = Measurement("K_max, the paper's rule", "length/k_max", {"rule": "paper"})
 STRICT = Measurement("K_max, strict rule", "length/k_max", {"rule": "strict"})
-FILLED_3, FILLED_6, FILLED_9 = (
-    Measurement(f"places filled of {K}", "length/found", {"K": K}) for K in (3, 6, 9)
-)
+FILLED_3 = Measurement("places filled of 3", "length/found", {"K": 3})
+FILLED_6 = Measurement("places filled of 6", "length/found", {"K": 6})
+FILLED_9 = Measurement("places filled of 9", "length/found", {"K": 9})
 CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
 SQUARE = Measurement("how far a pixel looks", "locality/square", {"states": "trajectory"})
 LENGTH = (K_MAX, FILLED_6, FILLED_9)
@@ -67,9 +67,12 @@ class Side:
         return {"run": self.run, "intervention": done.name if done else None, **within}
 
 
+def side(run: Side | str) -> Side:
+    return Side(run) if isinstance(run, str) else run
+
+
 def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, ...]:
-    """The same runs, each after as many images as the one with fewest has in the end, where a
-    snapshot was measured there."""
+    """The same runs, each after as many images as the shortest had, where that was measured."""
     measured = [where(rows, run=side.run, what="length/found") for side in sides]
     ends = [row.images for own in measured for row in own if row.snapshot == "final" and row.images]
     fewest = min(ends, default=None)
@@ -91,79 +94,67 @@ class Effect:
     measurement: Measurement = K_MAX
 
 
-def each(
-    where: str, says: str, above: Side | str, below: Side | str, by: Sequence[Measurement]
-) -> list[Effect]:
-    """The same finding by several measurements."""
-    first, second = (Side(side) if isinstance(side, str) else side for side in (above, below))
-    return [Effect(where, says, first, second, measurement) for measurement in by]
-
-
+Finding = tuple[str, str, Side | str, Side | str]  # where in the paper, what it says, above, below
 MACHINES = ("local one-label machine", "ideal one-label machine")  # experiments/score_machines
 MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
-MIDDLE_2 = Side("exp2", sigmas=MIDDLE_NOISE)
 # fmt: off
-EFFECTS = (
-    # Length generalization.
-    *each("Fig. 1", "A grid of all locations composes further than one with a single label",
-          "exp1", "exp2", LENGTH),
-    *each("Fig. 1", "The same from another seed", "exp1-seed1", "exp2-seed1", LENGTH),
-    *each("Fig. 1 (v3)", "A grid composes further than a list of locations",
-          "exp1", "exp3", LENGTH),
-    *each("Fig. 1 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1", LENGTH),
-    *each("ours", "A list whose slots share one map composes further than a list",
-          "exp3s", "exp3", LENGTH),
-    *each("Fig. 1", "A patch-local network composes where the global one did not",
-          "exp2l", "exp2", LENGTH),
-    *each("Table 1 (v3)", "The same with a list of locations", "exp3l", "exp3", LENGTH),
-    *each("Fig. 4", "Trained on single objects, the patch-local network draws more",
-          "exp2l-one", "exp1-one", LENGTH),
-    *each("Fig. 8", "Trained on up to five objects a model goes further than on three",
-          "exp1-five", "exp1", LENGTH),
-    *each("E.3", "Patches as wide as the image fail again", "exp2l", "exp2l-wide", LENGTH),
-    *each("E.3", "The same without training", *MACHINES, LENGTH),
-    *each("Table 2", "All labels go further than a random number of them",
-          "exp1", "random", LENGTH),
-    *each("Table 2", "A random number of labels goes further than all but one",
-          "random", "drop-one", LENGTH),
-    *each("Table 2", "All but one label go further than a single one", "drop-one", "exp2", LENGTH),
-    *each("ours", "Local conditions at sampling time make a model compose",
-          Side("exp2", LOCAL), "exp2", LENGTH),
-    *each("ours", "A student of exp2 with local conditions composes in one pass",
-          STUDENT, "exp2", LENGTH),
-    *each("ours", "A penalty on far influence makes a model compose",
-          "exp2-penalty", "exp2-longer", LENGTH),
-    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer", LENGTH),
-    # Locality of conditions.
-    *each("Fig. 2, 10", "The model that composes is conditionally local",
-          "exp1", "exp2", (CONDITIONAL,)),
-    *each("Fig. 2, 10", "The same from another seed", "exp1-seed1", "exp2-seed1", (CONDITIONAL,)),
-    *each("Fig. 2 (v3)", "The list model lacks that locality", "exp1", "exp3", (CONDITIONAL,)),
-    *each("Fig. 2 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1", (CONDITIONAL,)),
-    *each("ours", "The list whose slots share one map has it", "exp3s", "exp3", (CONDITIONAL,)),
-    *each("Fig. 2", "The patch-local network has it", "exp2l", "exp2", (CONDITIONAL,)),
-    *each("Fig. 2", "The patch-local network has more of it than the list model",
-          "exp2l", "exp3", (CONDITIONAL,)),
-    *each("ours", "The distilled model has it", STUDENT, "exp2", (CONDITIONAL,)),
-    *each("ours", "A penalty on far influence brings it", "exp2-penalty", "exp2-longer", (CONDITIONAL,)),
-    *each("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer", (CONDITIONAL,)),
-    # Locality of pixels: two findings that our first runs did not show.
-    *each("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further",
-          "exp3", "exp1", (SQUARE,)),
-    *each("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at high",
-          MIDDLE_1, Side("exp1", sigmas=HIGH_NOISE), (SQUARE,)),
-    *each("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at low",
-          MIDDLE_1, Side("exp1", sigmas=LOW_NOISE), (SQUARE,)),
-    *each("Fig. 10, 12 (v1)", "The same in the model with one label, against high noise",
-          MIDDLE_2, Side("exp2", sigmas=HIGH_NOISE), (SQUARE,)),
+FURTHER: tuple[Finding, ...] = (
+    ("Fig. 1", "A grid of all locations composes further than one with a single label",
+     "exp1", "exp2"),
+    ("Fig. 1", "The same from another seed", "exp1-seed1", "exp2-seed1"),
+    ("Fig. 1 (v3)", "A grid composes further than a list of locations", "exp1", "exp3"),
+    ("Fig. 1 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1"),
+    ("ours", "A list whose slots share one map composes further than a list", "exp3s", "exp3"),
+    ("Fig. 1", "A patch-local network composes where the global one did not", "exp2l", "exp2"),
+    ("Table 1 (v3)", "The same with a list of locations", "exp3l", "exp3"),
+    ("Fig. 4", "Trained on single objects, the patch-local network draws more",
+     "exp2l-one", "exp1-one"),
+    ("Fig. 8", "Trained on up to five objects a model goes further than on three",
+     "exp1-five", "exp1"),
+    ("E.3", "Patches as wide as the image fail again", "exp2l", "exp2l-wide"),
+    ("E.3", "The same without training", *MACHINES),
+    ("Table 2", "All labels go further than a random number of them", "exp1", "random"),
+    ("Table 2", "A random number of labels goes further than all but one", "random", "drop-one"),
+    ("Table 2", "All but one label go further than a single one", "drop-one", "exp2"),
+    ("ours", "Local conditions at sampling time make a model compose", Side("exp2", LOCAL), "exp2"),
+    ("ours", "A student of exp2 with local conditions composes in one pass", STUDENT, "exp2"),
+    ("ours", "A penalty on far influence makes a model compose", "exp2-penalty", "exp2-longer"),
+    ("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer"),
+)
+LOCAL_CONDITIONS: tuple[Finding, ...] = (
+    ("Fig. 2, 10", "The model that composes is conditionally local", "exp1", "exp2"),
+    ("Fig. 2, 10", "The same from another seed", "exp1-seed1", "exp2-seed1"),
+    ("Fig. 2 (v3)", "The list model lacks that locality", "exp1", "exp3"),
+    ("Fig. 2 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1"),
+    ("ours", "The list whose slots share one map has it", "exp3s", "exp3"),
+    ("Fig. 2", "The patch-local network has it", "exp2l", "exp2"),
+    ("Fig. 2", "The patch-local network has more of it than the list model", "exp2l", "exp3"),
+    ("ours", "The distilled model has it", STUDENT, "exp2"),
+    ("ours", "A penalty on far influence brings it", "exp2-penalty", "exp2-longer"),
+    ("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer"),
+)
+LOCAL_PIXELS: tuple[Finding, ...] = (  # findings that our first runs did not show
+    ("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further", "exp3", "exp1"),
+    ("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at high",
+     MIDDLE_1, Side("exp1", sigmas=HIGH_NOISE)),
+    ("Fig. 10, 12 (v1)", "Pixels delocalise at middle noise: they look further than at low",
+     MIDDLE_1, Side("exp1", sigmas=LOW_NOISE)),
+    ("Fig. 10, 12 (v1)", "The same in the model with one label, against high noise",
+     Side("exp2", sigmas=MIDDLE_NOISE), Side("exp2", sigmas=HIGH_NOISE)),
 )
 # fmt: on
+MEASURED_BY = ((FURTHER, LENGTH), (LOCAL_CONDITIONS, (CONDITIONAL,)), (LOCAL_PIXELS, (SQUARE,)))
+EFFECTS = tuple(
+    Effect(where, says, side(above), side(below), by)
+    for findings, measurements in MEASURED_BY
+    for where, says, above, below in findings
+    for by in measurements
+)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An effect beside what was measured. `terms` says whether it is at equal images, network and
-    tolerance."""
+    """An effect beside what was measured; `terms`: whether at equal terms, or what differs."""
 
     effect: Effect
     above: Row | None
@@ -187,19 +178,16 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
 
 
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
-    """The rows of one side, one for each way it was measured: over pixels and noise levels it is
-    their mean."""
+    """A row for each way a side was measured: over pixels and noise levels their mean."""
     by = effect.measurement
-    found = where(rows, what=by.what, **side.about, **by.coordinates)
-    known = [row for row in found if row.value is not None]
+    known = measured(where(rows, what=by.what, **side.about, **by.coordinates))
     inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
     ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)
     return [mean_row(group) for group in ways.values()]
 
 
 def mean_row(rows: Sequence[Row]) -> Row:
-    """One row for many: means of the values and of the ends, at least as wide as the interval of
-    the mean."""
+    """Means of values and of ends: at least as wide as the interval of the mean."""
     if len(rows) == 1:
         return rows[0]
     means: dict[str, Any] = {}
@@ -217,30 +205,27 @@ def agreement(above: Row, below: Row) -> Literal["apart", "overlap", "no"]:
     first, second = above.estimate, below.estimate
     if first.value <= second.value:
         return "no"
-    low = first.value if first.low is None else first.low
-    high = second.value if second.high is None else second.high
-    return "apart" if low > high else "overlap"
+    return "apart" if first.ends[0] > second.ends[1] else "overlap"
 
 
+# What should be equal, by its coordinate: in words, and what it is called where it is None.
 JUDGED = {
-    "images": "training images",
-    "tolerance": "tolerance",
-    "asked": "conditions",
-    "max_K": "largest K",
-    "steps": "sampler steps",
+    "images": ("training images", "not known"),
+    "tolerance": ("tolerance", "not known"),
+    "asked": ("conditions", "not known"),
+    "max_K": ("largest K", "not known"),
+    "steps": ("sampler steps", "not known"),
+    "setting": ("setting", "the usual one"),
 }
 
 
 def differences(above: Row, below: Row) -> list[str]:
     """In words: all that should be equal between two rows that are compared, and is not."""
     told = []
-    for name, words in JUDGED.items():
+    for name, (words, none) in JUDGED.items():
         first, second = getattr(above, name), getattr(below, name)
         if first != second:
-            told.append(f"{words} {number(first)} against {number(second)}")
-    if above.setting != below.setting:
-        usual = "the usual one"
-        told.append(f"setting {above.setting or usual} against {below.setting or usual}")
+            told.append(f"{words} {number(first, none)} against {number(second, none)}")
     return told
 
 
@@ -259,12 +244,10 @@ def cooled(row: Row, preset: str) -> bool:
     return BY_NAME[row.run].config(preset).recipe.cool > 0
 
 
-def number(value: Any) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "not known" if value is None else str(value)
+def number(value: Any, none: str) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    return value or none
 
 
 def network(run: str, preset: str) -> tuple[str, str] | None:

@@ -1,6 +1,7 @@
 """What the paper counted by eye, eight images a setting: its K_max, and what it draws when nothing is
 asked, by model and training."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,8 +13,7 @@ Kind = tuple[str, str, str]  # conditioner, labels, net
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A number of the paper, or a range of them; `extras`: so many objects beside those that were
-    asked for."""
+    """A number of the paper, or a range; `extras`: so many objects that were not asked for."""
 
     low: int
     high: int
@@ -38,6 +38,7 @@ def v3(value: int) -> PaperValue:
     return PaperValue(value, value, "v3")
 
 
+Table = Mapping[Kind, Mapping[int, tuple[PaperValue, ...]]]  # by the most objects of training
 EXP1: Kind = ("grid", "all", "global")
 EXP2: Kind = ("grid", "one", "global")
 EXP3: Kind = ("list", "all", "global")
@@ -48,7 +49,7 @@ RANDOM: Kind = ("grid", "random", "global")
 DROP_ONE: Kind = ("grid", "all_but_one", "global")
 # Tables 1 and 2, by the most objects of training; the paper's exp3 of v1 is exp2l here, as in v3.
 # fmt: off
-K_MAX: dict[Kind, dict[int, tuple[PaperValue, ...]]] = {
+K_MAX: Table = {
     EXP1: {1: (v1(1),), 2: (v1(5),), 3: (v1(9), v3(7)), 4: (v1(10),), 5: (v1(10),), 6: (v1(11),)},
     EXP2: {1: (v1(1), v3(1)), 2: (v1(1, extras=(0, 1)),), 3: (v1(1, extras=(0, 2)), v3(2)),
            4: (v1(1, extras=(0, 3)),), 5: (v1(1, extras=(0, 4)), v3(3)),
@@ -63,28 +64,33 @@ K_MAX: dict[Kind, dict[int, tuple[PaperValue, ...]]] = {
                5: (v1(9, extras=(0, 1)),), 6: (v1(10, extras=(0, 1)),)},
 }
 # Table 2: objects typically drawn at K = 0.
-NONE_ASKED: dict[Kind, dict[int, PaperValue]] = {
-    EXP1: {1: v1(0, 1), 2: v1(0), 3: v1(0), 4: v1(0), 5: v1(0), 6: v1(0)},
-    EXP2: {2: v1(0, 2), 3: v1(0, 3), 4: v1(1, 4), 5: v1(0, 5), 6: v1(1, 6)},
-    RANDOM: {2: v1(0, 1), 3: v1(0, 3), 4: v1(0, 4), 5: v1(0, 4), 6: v1(0, 4)},
-    DROP_ONE: {3: v1(0, 1), 4: v1(0, 1), 5: v1(0, 1), 6: v1(0, 1)},
+NONE_ASKED: Table = {
+    EXP1: {1: (v1(0, 1),), 2: (v1(0),), 3: (v1(0),), 4: (v1(0),), 5: (v1(0),), 6: (v1(0),)},
+    EXP2: {2: (v1(0, 2),), 3: (v1(0, 3),), 4: (v1(1, 4),), 5: (v1(0, 5),), 6: (v1(1, 6),)},
+    RANDOM: {2: (v1(0, 1),), 3: (v1(0, 3),), 4: (v1(0, 4),), 5: (v1(0, 4),), 6: (v1(0, 4),)},
+    DROP_ONE: {3: (v1(0, 1),), 4: (v1(0, 1),), 5: (v1(0, 1),), 6: (v1(0, 1),)},
 }
 # fmt: on
-PAPER_K_MAX = {(kind, most): found for kind, by in K_MAX.items() for most, found in by.items()}
-PAPER_NONE_ASKED = {
-    (kind, most): (found,) for kind, by in NONE_ASKED.items() for most, found in by.items()
-}
 
 
-def paper_key(config: Config) -> tuple[Kind, int] | None:
-    """Where a model stands in the paper's tables: scenes from one object on, patches smaller than
-    the image, and no penalty.
+def paper_k_max(config: Config) -> tuple[PaperValue, ...]:
+    return in_table(K_MAX, config)
+
+
+def paper_none_asked(config: Config) -> tuple[PaperValue, ...]:
+    return in_table(NONE_ASKED, config)
+
+
+def in_table(table: Table, config: Config) -> tuple[PaperValue, ...]:
+    """Where a model stands in it: scenes from one object on, patches smaller than the image, and no
+    penalty.
 
     Of patches as wide as the image section E.3 gives no number."""
     wide = config.net == "local" and covers(config)
     if config.objects[0] != 1 or wide or config.recipe.penalty:
-        return None
-    return (config.conditioner, config.labels, config.net), config.objects[1]
+        return ()
+    kind = (config.conditioner, config.labels, config.net)
+    return table.get(kind, {}).get(config.objects[1], ())
 
 
 def covers(config: Config) -> bool:

@@ -37,22 +37,20 @@ def plan(
     num: int | None = None,
     seed: int = 0,
 ) -> list[Node]:
-    """The nodes of the study in the order they are best done: trainings first, since measurements
-    wait for them."""
+    """The nodes of the study: trainings first, since measurements wait for them."""
     if preset not in cost.RATES:
-        raise InputError(
-            f"--preset: there is no preset {preset!r}; the presets are {', '.join(cost.RATES)}"
-        )
+        presets = ", ".join(cost.RATES)
+        raise InputError(f"--preset: there is no preset {preset!r}; the presets are {presets}")
     runs = chosen(only)
-    trainings = [training(run, preset, Path(folder), seed) for run in runs]
-    return trainings + [
-        measuring(run, task, preset, Path(folder), num) for run in runs for task in tasks(run)
-    ]
+    place = Path(folder)
+    trainings = [training(run, preset, place, seed) for run in runs]
+    measured = [measuring(run, task, preset, place, num) for run in runs for task in tasks(run)]
+    return trainings + measured
 
 
 def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
     """A run from another seed is as far from the study's own."""
-    changes = {**run.changes, **run.by_preset.get(preset, {})}
+    changes = run.changes_at(preset)
     changes["seed"] = seed + changes.get("seed", 0)
     words = ("train", run.experiment, "--preset", preset, *options(changes))
     out = ("--out", str(folder / "runs" / run.name))
@@ -79,11 +77,10 @@ def tasks(run: Run) -> Iterator[Task]:
 
 def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) -> Node:
     """Every measurement has a file of rows of its own, so that two nodes never write to one."""
-    how: dict[str, str] = {"way": task.way} if task.way else {}
-    if task.intervention:
-        how["intervention"] = task.intervention.name
-        if task.intervention.radius is not None:
-            how["radius"] = f"{task.intervention.radius:g}"
+    how = {"way": task.way} if task.way else {}
+    if done := task.intervention:
+        how |= {"intervention": done.name}
+        how |= {"radius": f"{done.radius:g}"} if done.radius is not None else {}
     earlier = [task.snapshot] if task.snapshot != "final" else []
     label = [task.measure, run.name, *earlier, *how.values()]
     words = [task.measure, str(folder / "runs" / run.name)]
@@ -112,10 +109,9 @@ def most_asked(run: Run, preset: str) -> int:
 def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
     config = run.config(preset)
     steps = steps_of(preset)
+    asked = (num, most_asked(run, preset), steps, task.intervention is not None)
     passes = {
-        "evaluate": cost.evaluation_passes(
-            num, most_asked(run, preset), steps, task.intervention is not None
-        ),
+        "evaluate": cost.evaluation_passes(*asked),
         "locality": cost.locality_passes(),
         "features": cost.features_passes(steps),
     }
@@ -125,8 +121,7 @@ def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
 def study_rows(
     preset: str, folder: str | Path, only: Sequence[str], num: int | None = None
 ) -> list[Row]:
-    """The rows of some runs of the study at a preset's scale; what is not done yet is done
-    first."""
+    """The rows of some runs of the study; what is not done yet is done first."""
     place = Path(folder) / preset
     study = Study(plan(preset, place, only, num), place)
     study.check(study.run())

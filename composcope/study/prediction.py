@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from composcope.results import Estimate, Row, row, spearman, where
+from composcope.results import Estimate, Row, measured, only, row, spearman, where
 from composcope.results.estimate import estimate, weights
 
 K = 6  # places asked for: twice as many as most trainings had
@@ -41,15 +41,10 @@ def points(rows: Sequence[Row], known: str, sigma: float | None = None) -> list[
     final = where(plain, what="length/found", snapshot="final", asked="paper", K=K)
     found = []
     for run in dict.fromkeys(one.run for one in early):
-        first, last = (latest(where(some, run=run)) for some in (early, final))
+        first, last = (only(measured(some), run=run) for some in (early, final))
         if first and last:
             found.append(Point(str(run), first.estimate.value, last.estimate.value))
     return found
-
-
-def latest(rows: Sequence[Row]) -> Row | None:
-    known = [one for one in rows if one.value is not None]
-    return max(known, key=lambda one: one.date or "", default=None)
 
 
 def levels(rows: Sequence[Row]) -> list[float]:

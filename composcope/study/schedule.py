@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -29,8 +29,7 @@ from composcope.progress import live
 
 @dataclass(frozen=True)
 class Node:
-    """One command of the study. `minutes` is what it is expected to take on one core (or one GPU
-    for large presets)."""
+    """One command of the study; `minutes` are expected on one core, or one GPU."""
 
     name: str
     command: tuple[str, ...]
@@ -80,26 +79,22 @@ def driver(folder: Path) -> Iterator[IO]:
 
     Whoever comes after a driver that was killed waits until what it had started has ended."""
     path = folder / ".lock"
-    with folder_for(folder), held(path, wait=False) as free:
-        if free is None and driver_lives(path):
-            raise InputError(
-                f"{folder} is in use by another `composcope reproduce`; "
-                "wait for it or choose another --out"
-            )
-        if free is not None:
-            yield signed(free)
-            return
-    print(f"composcope: waiting for what was left running in {folder} to end", file=sys.stderr)
-    with folder_for(folder), held(path, wait=True) as file:
-        assert file is not None
-        yield signed(file)
-
-
-def signed(file: IO) -> IO:
-    file.truncate(0)
-    file.write(f"{socket.gethostname()} {os.getpid()}")
-    file.flush()
-    return file
+    with folder_for(folder), ExitStack() as stack:
+        lock = stack.enter_context(held(path, wait=False))
+        if lock is None:
+            if driver_lives(path):
+                raise InputError(
+                    f"{folder} is in use by another `composcope reproduce`; "
+                    "wait for it or choose another --out"
+                )
+            told = f"composcope: waiting for what was left running in {folder} to end"
+            print(told, file=sys.stderr)
+            lock = stack.enter_context(held(path, wait=True))
+        assert lock is not None
+        lock.truncate(0)
+        lock.write(f"{socket.gethostname()} {os.getpid()}")
+        lock.flush()
+        yield lock
 
 
 def driver_lives(path: Path) -> bool:
@@ -116,8 +111,7 @@ def minutes_since(started: float) -> float:
 
 
 class Study:
-    """The nodes, the folder they leave their marks in, and what is known of each: waiting, running,
-    done, failed."""
+    """The nodes, the folder of their marks, and which wait, run, are done or have failed."""
 
     def __init__(self, nodes: Sequence[Node], folder: str | Path) -> None:
         self.nodes = {node.name: node for node in nodes}
@@ -162,8 +156,7 @@ class Study:
         return expected if self.state(name) == "waiting" else 0.0
 
     def minutes_left(self, jobs: int) -> float:
-        """All that is left, `jobs` at a time, and no less than the longest chain of nodes that wait
-        for each other."""
+        """All that is left, `jobs` at a time; no less than the longest chain of needs."""
         left = {name: self.minutes_of(name) for name in self.nodes}
 
         def chain(name: str) -> float:
@@ -184,8 +177,7 @@ class Study:
                 self.failed.add(name)
 
     def run(self, start: Callable = start_local, jobs: int = 2, pause: float = 0.5) -> list[str]:
-        """Do everything that is left; returns the names of the nodes that failed (or wait for one
-        that did)."""
+        """Do all that is left; the names of nodes that failed, or wait for one that did."""
         with driver(self.folder) as lock:
             try:
                 with live(self.table(jobs)) as shown:
@@ -216,14 +208,11 @@ class Study:
         table = Table(*columns, title=f"about {self.minutes_left(jobs):.0f} minutes left")
         colors = {"running": "cyan", "failed": "red", "waiting": "dim", "done": "green"}
         states = {name: self.state(name) for name in self.nodes}
-        shown = (
-            states if commands else sorted(states, key=lambda name: [*colors].index(states[name]))
-        )
-        for name in shown:
-            node, state = self.nodes[name], states[name]
-            done = self.done(name)
-            minutes = f"{done.minutes:.1f}" if done else f"~{node.minutes:,.1f}"
-            command = "composcope " + " ".join(node.command)
+        order = [*states] if commands else sorted(states, key=lambda n: [*colors].index(states[n]))
+        for name in order:
+            state, done = states[name], self.done(name)
+            minutes = f"{done.minutes:.1f}" if done else f"~{self.nodes[name].minutes:,.1f}"
+            command = " ".join(("composcope", *self.nodes[name].command))
             cells = (name, f"[{colors[state]}]{state}[/]", minutes, command)
             table.add_row(*cells[: len(columns)])
         return table

@@ -122,8 +122,7 @@ def launch(order: Order) -> list[str]:
 
 
 def work(order: Order) -> int:
-    """Do what it says; its exit code. Signals are handed on, and the notice of the end of time
-    queues it again."""
+    """Its exit code. Signals are handed on; the notice of the end of time queues it again."""
     notices: list[int] = []
     process: subprocess.Popen | None = None
 
@@ -150,8 +149,7 @@ def work(order: Order) -> int:
 
 
 def ask(*words: str, given: str | None = None) -> str:
-    """What one of SLURM's commands answers to what it is given; an InputError says what it did not
-    like."""
+    """What a command of SLURM answers; an InputError says what it did not like."""
     if shutil.which(words[0]) is None:
         raise InputError(
             f"there is no SLURM here ({words[0]} is not found); "
@@ -171,8 +169,7 @@ def job_name(study: Study, node: Node) -> str:
 
 
 def fitted(slurm: Slurm) -> Slurm:
-    """With as many cores as a node of the partition has for each of its GPUs, where none are asked
-    for and there are fewer than the usual."""
+    """Where cores are not asked for: as many as nodes have for a GPU, if fewer than usual."""
     if slurm.cpus is not None:
         return slurm
     where = [f"--partition={slurm.partition}"] if slurm.partition else []
@@ -226,8 +223,7 @@ def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
 
 
 def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
-    """Jobs for all nodes that are neither done nor queued; the numbers of all that are queued now,
-    by node."""
+    """Queue what is neither done nor queued; the numbers of all jobs now, by node."""
     queued = queue()
     numbers: dict[str, str] = {}
     for node in study.nodes.values():  # a plan names what is needed before what needs it
@@ -242,8 +238,7 @@ def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
 
 
 def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
-    """Queue everything that is left and watch it; the names of the nodes that failed. May be left
-    at any moment."""
+    """Queue all that is left and watch it; the nodes that failed. May be left any time."""
     numbers = submit_all(study, fitted(slurm))
     waiting = set(numbers)
     looks = dict.fromkeys(waiting, 0)
@@ -269,9 +264,8 @@ def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
                 shown.update(study.table(at_once))
                 time.sleep(pause)
     except KeyboardInterrupt:
-        raise Stopped(
-            "the jobs go on without this; the same command shows how far they are"
-        ) from None
+        sentence = "the jobs go on without this; the same command shows how far they are"
+        raise Stopped(sentence) from None
     return [name for name in study.nodes if study.state(name) == "failed"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from composcope.errors import InputError
 from composcope.runs.config import Config, configure
-from composcope.study.paper import PAPER_K_MAX, PAPER_NONE_ASKED, PaperValue, covers, paper_key
+from composcope.study.paper import PaperValue, covers, paper_k_max, paper_none_asked
 
 LOCATIONS_ASKED = 12  # the largest K: the paper has so many test locations
 COLORS_ASKED = 8
@@ -60,10 +60,11 @@ class Run:
     # More changes, at one preset's scale.
     by_preset: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    def changes_at(self, preset: str) -> dict[str, Any]:
+        return {**self.changes, **self.by_preset.get(preset, {})}
+
     def config(self, preset: str = "laptop") -> Config:
-        return configure(
-            self.experiment, preset, {**self.changes, **self.by_preset.get(preset, {})}
-        )
+        return configure(self.experiment, preset, self.changes_at(preset))
 
     @property
     def max_K(self) -> int:
@@ -71,13 +72,11 @@ class Run:
 
     @property
     def paper_k_max(self) -> tuple[PaperValue, ...]:
-        key = paper_key(self.config())
-        return PAPER_K_MAX.get(key, ()) if key else ()
+        return paper_k_max(self.config())
 
     @property
     def paper_none_asked(self) -> tuple[PaperValue, ...]:
-        key = paper_key(self.config())
-        return PAPER_NONE_ASKED.get(key, ()) if key else ()
+        return paper_none_asked(self.config())
 
 
 def objects(fewest: int, most: int) -> dict[str, Any]:
@@ -148,11 +147,10 @@ def chosen(names: Sequence[str] | None = None) -> tuple[Run, ...]:
     """The runs of these names; without names all that are not optional."""
     if names is None:
         return tuple(run for run in RUNS if not run.optional)
+    runs = ", ".join(BY_NAME)
     for name in names:
         if name not in BY_NAME:
-            raise InputError(
-                f"--only: there is no run {name!r} in the study; the runs are {', '.join(BY_NAME)}"
-            )
+            raise InputError(f"--only: there is no run {name!r} in the study; the runs are {runs}")
     return tuple(BY_NAME[name] for name in names)
 
 
@@ -160,7 +158,10 @@ def trained_on(config: Config) -> str:
     """In words: "1-3 objects, list, all labels, patch-local"."""
     fewest, most = config.objects
     scenes = f"{fewest}-{most} objects" if most > 1 else "1 object"
-    parts = [scenes, config.conditioner, LABELS[config.labels]]
-    if config.net == "local":
-        parts.append("patches as wide as the image" if covers(config) else "patch-local")
-    return ", ".join(parts)
+    return ", ".join([scenes, config.conditioner, LABELS[config.labels], *patches(config)])
+
+
+def patches(config: Config) -> list[str]:
+    """What a local net sees, in words; nothing of a global one."""
+    seen = "patches as wide as the image" if covers(config) else "patch-local"
+    return [seen] if config.net == "local" else []

@@ -15,16 +15,16 @@ from pathlib import Path
 from composcope.evaluation.detect import About
 from composcope.experiments import text_control
 from composcope.files import parse_json, read_lines
+from composcope.report.marks import paper_words, told, two, verdict
 from composcope.report.material import FINAL, of_side, one
 from composcope.report.tables import Cell, Html, Table, localities
-from composcope.report.words import paper_words, told, two, verdict
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config, Teacher, flat
 from composcope.runs.model import conditioner_of
 from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import most_unlabelled
 from composcope.study.effects import Side
-from composcope.study.paper import PAPER_K_MAX, paper_key
+from composcope.study.paper import paper_k_max
 from composcope.study.table import BY_NAME, LABELS, trained_on
 from composcope.tensors import read_about, read_tensors
 from docs.pages.markdown import code, folded, joined, picture, plain, set_apart, table
@@ -223,8 +223,7 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
     reached = one(rows, side, "length/k_max", rule="paper")
     strict = one(rows, side, "length/k_max", rule="strict")
     if reached:
-        key = paper_key(config)
-        paper = PAPER_K_MAX.get(key, ()) if key else ()
+        paper = paper_k_max(config)
         beside = verdict(reached, paper).words
         theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
         lines.append(f"K_max is {told(reached)} by the paper's rule{theirs}.")
