@@ -39,13 +39,13 @@ def test_score_is_the_gradient():
     torch.testing.assert_close(MIX.score(X, SIGMA), gradient, atol=1e-12, rtol=0)
 
 
-def test_denoised_is_the_posterior_mean_of_a_brute_force_average():
+def test_the_score_leads_to_the_posterior_mean_of_a_brute_force_average():
+    """E[x0 | x] = x + sigma^2 score (Tweedie)."""
     p = mixture([[-1.0], [0.5], [2.0]], 0.3, weights=[1, 2, 3])
     x0 = torch.linspace(-5, 6, 20001, dtype=torch.float64)
     weight = (p.log_density(x0[:, None]) - (0.4 - x0) ** 2 / (2 * 0.8**2)).softmax(0)
-    assert p.denoised(torch.tensor([[0.4]], dtype=torch.float64), 0.8).item() == pytest.approx(
-        (weight @ x0).item(), abs=1e-9
-    )
+    score = p.score(torch.tensor([[0.4]], dtype=torch.float64), 0.8).item()
+    assert 0.4 + 0.8**2 * score == pytest.approx((weight @ x0).item(), abs=1e-9)
 
 
 def test_samples_have_the_moments_and_marginals_commute_with_them():

@@ -12,11 +12,10 @@ from composcope.results import mean
 from composcope.theory import composition as cpc
 from composcope.theory import feature_space as features
 from composcope.theory import mixture as exact
-from composcope.theory.claim import Toy
+from composcope.theory.claim import Toy, judged
 from composcope.theory.composition import Asked, Composition, all_subsets, random_composition
 from composcope.theory.feature_space import FeatureComposition, cosines, orders_of_noising
 from composcope.theory.mixture import Mixture, blend, gaussian, mixture, normal
-from composcope.theory.predictions import judged
 from composcope.theory.relaxation import Coupled, bound, errors, gaussian_conditional_kl, kl_slope
 from composcope.theory.score_machine import score_machine
 

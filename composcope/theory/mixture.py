@@ -56,11 +56,6 @@ class Mixture:
         logs, offset, variance = self._terms(x, sigma)
         return -torch.einsum("bk,knd,bkd->bn", logs.softmax(-1), self.eigen[1], offset / variance)
 
-    def denoised(self, x: Vectors, sigma: Noise) -> Vectors:
-        """E[x0 | x] = x + sigma^2 score (Tweedie)."""
-        level = torch.as_tensor(sigma, dtype=x.dtype).expand(len(x))[:, None]
-        return x + level**2 * self.score(x, sigma)
-
     def sample(self, count: int, seed: int, sigma: float = 0.0) -> Float[Tensor, "count n"]:
         generator = torch.Generator().manual_seed(seed)
         k = torch.multinomial(self.weights, count, replacement=True, generator=generator)
@@ -130,13 +125,14 @@ def independent(parts: Sequence[tuple[Pixels, Mixture]]) -> Mixture:
     return whole
 
 
-def kl(p: Mixture, q: Mixture, sigma: float = 0.0, count: int = 10_000) -> tuple[float, float]:
+def kl(p: Mixture, q: Mixture, sigma: float = 0.0) -> tuple[float, float]:
     """KL(p^sigma || q^sigma) by Monte Carlo, and its standard error.
 
     With r = q/p the mean of r - 1 is 0, so r - 1 - log r has the mean of -log r, with far less
     variance when p ~ q and far more when q is much wider: the one with the smaller error is taken.
     Where q lies so far off that its mass is not among the samples, their r - 1 does not average to
     0 and is left out."""
+    count = 10_000
     x = p.sample(count, 0, sigma)
     log_r = q.log_density(x, sigma) - p.log_density(x, sigma)
     control = log_r.expm1()
