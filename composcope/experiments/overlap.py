@@ -41,6 +41,7 @@ DISTANCES = (0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3)
 MIDDLE = ((0.4, 0.6), (0.45, 0.6))  # u, v
 Pair = tuple[tuple[float, float], tuple[float, float]]
 Widths = Float[np.ndarray, " object"]
+Values = Float[np.ndarray, " n"]
 
 
 def pairs(distance: float, num: int, seed: int = 0) -> list[Pair]:
@@ -136,21 +137,19 @@ def patch_row(model: Model) -> Row:
     return row("overlap/one_patch", width, **model.about)
 
 
-def crossing(
-    distances: Float[np.ndarray, " n"], shares: Float[np.ndarray, " n"], level: float = 0.5
-) -> float:
-    """Going from far to near, the distance at which the share first falls to `level`, between
+def crossing(distances: Values, shares: Values) -> float:
+    """Going from far to near, the distance at which the share first falls to a half, between
     measured ones on a straight line; the nearest where it never does, the farthest where it is
     below from the start."""
     order = np.argsort(distances)[::-1]
     far, share = distances[order], shares[order]
-    below = np.flatnonzero(share < level)
+    below = np.flatnonzero(share < 0.5)
     if not len(below):
         return float(far[-1])
     k = int(below[0])
     if k == 0:
         return float(far[0])
-    part = (share[k - 1] - level) / (share[k - 1] - share[k])
+    part = (share[k - 1] - 0.5) / (share[k - 1] - share[k])
     return float(far[k - 1] + part * (far[k] - far[k - 1]))
 
 

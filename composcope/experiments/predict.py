@@ -63,10 +63,12 @@ def small_runs(count: int = COUNT, preset: str = "laptop", seed: int = 0) -> lis
     count. Each trains on as many images as MINUTES allow, at most IMAGES.
     """
     found: list[Small] = []
+    seen: list[tuple[str, dict[str, Any]]] = []
     for changes in draws(seed):
         experiment = EXPERIMENTS[changes.pop("kind")]
-        if any((experiment, changes) == (one.experiment, without_images(one)) for one in found):
+        if (experiment, changes) in seen:
             continue
+        seen.append((experiment, changes))
         config = configure(experiment, preset, changes)
         minutes = cost.training_minutes(config, preset)
         images = min(config.recipe.images, IMAGES, int(config.recipe.images * MINUTES / minutes))
@@ -76,10 +78,6 @@ def small_runs(count: int = COUNT, preset: str = "laptop", seed: int = 0) -> lis
         if len(found) == count:
             break
     return found
-
-
-def without_images(one: Small) -> dict[str, Any]:
-    return {name: value for name, value in one.changes.items() if name != "images"}
 
 
 def draws(seed: int) -> Iterator[dict[str, Any]]:
@@ -162,24 +160,15 @@ def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     return rows + [one for one in drawn if one.what != "length/k_max"]  # one K alone has none
 
 
-@dataclass(frozen=True)
-class Logged:
-    """What is read of a line of a run's log."""
-
-    images: int
-    loss: float
-
-
 def loss_row(folder: Path, early: Row) -> Row:
     """The training loss around the snapshot that a row is of: the mean of the lines of the log
     within a tenth of the training before it.
     """
     at = early.images or 0
     log: list[dict[str, float]] = read_lines(folder / "log.jsonl", dict[str, float])
-    lines = [Logged(int(line["images"]), line["loss"]) for line in log if "loss" in line]
-    last = max(line.images for line in lines)
-    near = [line.loss for line in lines if at - last / 10 <= line.images <= at]
-    near = near or [min(lines, key=lambda line: abs(line.images - at)).loss]
+    losses = {line["images"]: line["loss"] for line in log if "loss" in line}
+    near = [losses[images] for images in losses if at - max(losses) / 10 <= images <= at]
+    near = near or [losses[min(losses, key=lambda images: abs(images - at))]]
     whose = {name: getattr(early, name) for name in ("run", "snapshot", "images", "weights")}
     return row("training/loss", float(np.mean(near)), n=len(near), **whose)
 
