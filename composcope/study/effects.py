@@ -172,7 +172,7 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
-    above, below = min(pairs, key=lambda pair: len(unequal(*pair, preset)))
+    above, below = min(pairs, key=lambda pair: len(unequal(pair[0], pair[1], preset)))
     on = terms(effect, above, below, preset)
     return Comparison(effect, above, below, agreement(above, below), on)
 
