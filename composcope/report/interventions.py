@@ -41,7 +41,7 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
     for words, own in lines_of([row for row in both if row.run != "scenes"]).items():
         over(panel, own, "distance", look_of_row(own[0]), words)
     known = {
-        "found in real scenes": (where(both, run="scenes"), "--"),
+        "found in rendered scenes": (where(both, run="scenes"), "--"),
         "share of an object near its place": (where(rows, what="overlap/inside"), ":"),
     }
     for words, (own, style) in known.items():

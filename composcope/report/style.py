@@ -56,6 +56,7 @@ td span{display:inline-block;margin-right:.8em;white-space:nowrap}
 td small{color:var(--soft)}
 code{font-size:.8rem;background:var(--card);padding:.1rem .3rem;border-radius:4px;
 overflow-wrap:anywhere}td{overflow-wrap:anywhere}
+td code span{display:inline;margin:0}
 .mark{display:inline-block;min-width:1.1em;font-size:1.05em}
 .dot{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.4em}
 .walks{display:flex;flex-wrap:wrap;gap:1.4rem;margin:1rem 0}.walks figure{margin:0}
