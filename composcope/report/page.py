@@ -20,7 +20,7 @@ from composcope.report.material import Material, one
 from composcope.report.pictures import FIGURE_1, figure_1, gallery, those
 from composcope.report.recording import recording
 from composcope.report.section_figures import NEAR
-from composcope.report.sections import SECTIONS, every, section
+from composcope.report.sections import SECTIONS, section
 from composcope.report.style import SCRIPT, STYLE
 from composcope.results import Row, where
 from composcope.study.effects import COMPARED, Side, agreement, differences
@@ -38,7 +38,7 @@ FOOTER = (
 
 
 def side_by_side(material: Material, runs: Sequence[str]) -> str:
-    """Two runs of the user: pictures, curves, and every measurement that either has."""
+    """Two runs of the user: pictures, curves, and the main measurements that either has."""
     sides = [Side(run) for run in runs]
     for side in sides:
         if not where(material.rows, run=side.run):
@@ -60,13 +60,13 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
             "The share of a condition's effect near its place, by noise level.",
         ),
     )
-    own = where(material.rows, run=list(runs))
     head = ("measured", runs[0], runs[1], "which is larger?")
     return (
         f"<section id=compared><h2>{html.escape(runs[0])} beside "
         f"{html.escape(runs[1])}</h2>{figure_1(material, sides)}"
         f"{gallery(shown, 'Nothing over K is measured.')}{tables.Table(head, lines)}"
-        f"{every(own)}</section>"
+        "<p class=small>All numbers of both runs stand, with their commands, in the sections "
+        "below.</p></section>"
     )
 
 

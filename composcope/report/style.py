@@ -55,7 +55,7 @@ th{color:var(--soft);font-weight:600}
 td span{display:inline-block;margin-right:.8em;white-space:nowrap}
 td small{color:var(--soft)}
 code{font-size:.8rem;background:var(--card);padding:.1rem .3rem;border-radius:4px;
-overflow-wrap:anywhere}td{overflow-wrap:anywhere}
+overflow-wrap:anywhere}td{overflow-wrap:break-word}
 td code span{display:inline;margin:0}
 .mark{display:inline-block;min-width:1.1em;font-size:1.05em}
 .dot{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.4em}

@@ -281,7 +281,7 @@ def claim_table(rows: Sequence[Row], room: str) -> Table:
             "predicted": predicted(row),
             "measured [95 %]": told(row),
             "holds?": Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold"),
-            "command": command_cell(f"composcope {room}"),
+            "command": command_cell(command([row])),
         }
         for row in claims(rows, room)
     )
