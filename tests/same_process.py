@@ -17,6 +17,6 @@ def composcope(*words: object) -> None:
 
 def typed(line: str) -> None:
     """The same as in a shell."""
-    first, *words = shlex.split(line)
+    first, *words = shlex.split(line, comments=True)
     assert first == "composcope"
     composcope(*words)

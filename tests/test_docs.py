@@ -18,14 +18,14 @@ from composcope.cli import arguments, module_of
 from composcope.pictures import picture_size, read_picture
 from composcope.report.marks import Verdict
 from composcope.report.material import Material
-from composcope.report.tables import Html, Table
+from composcope.report.tables import Html, Table, by_number, command_cell
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
 from composcope.study.table import LOCAL
 from docs.pages.__main__ import DOCS, fingerprint, pages
-from docs.pages.cards import by_number, cards
+from docs.pages.cards import cards, per_cent
 from docs.pages.markdown import set_apart, table
 from docs.pages.results import FIRST, FOLDER, figure_1, page
 from docs.pages.screens import SCREENS, chromium, mark_of, take
@@ -151,7 +151,9 @@ def test_cards_of_any_models(tmp_path):
 
 def test_a_card_of_a_student_says_what_it_learned_from():
     text = cards(SHIPPED)["exp2-student.md"]
-    assert "A student of exp2 with the intervention `local`." in text
+    assert "A student of exp2 + local conditions" in text
+    assert "paper:" not in text  # it has no such model
+    assert "{" not in text
     assert "none were seen" in text and "images seen" not in text
 
 
@@ -159,7 +161,8 @@ def test_equal_shares_in_a_row_are_told_once():
     shares = {3: 0.25, 4: 0.0, 5: 0.0, 7: 0.0, 8: 0.4}
     rows = [Row("length/exact", share, K=K) for K, share in shares.items()]
     told = ["25 % at K = 3", "0 % at K = 4 to 5", "0 % at K = 7", "40 % at K = 8"]
-    assert by_number(rows) == told
+    assert by_number(rows, per_cent) == told
+    assert by_number(rows)[1] == "0 at K = 4 to 5"
 
 
 def test_docstrings_as_markdown():
@@ -211,6 +214,12 @@ def test_a_table_as_markdown():
         r"| **a\|b** | ✓ p &lt; q |",
         r"| `x \| y` | K 1: 0.5 [0, 1] |",
     ]
+
+
+def test_a_command_of_several_lines_stands_once():
+    lines = [[str(i), command_cell("composcope evaluate exp1 --num 4 -n 2")] for i in range(3)]
+    made = table(Table(("K", "command"), lines))
+    assert made.count("\ncomposcope evaluate exp1 --num 4 -n 2\n") == 1
 
 
 def drawn_samples(run: str, intervention: str | None, missing: bool) -> Samples:
@@ -298,6 +307,15 @@ def test_questions_quote_what_the_program_says():
     parts = [part.strip() for text in quotations for part in text.split("...")]
     assert len(parts) > 10
     assert not [part for part in parts if part not in said]
+
+
+def test_the_tree_is_there():
+    lines = (DOCS / "architecture.md").read_text().partition("## Tree")[2].partition("##")[0]
+    named = [
+        word for line in lines.split("\n") for word in re.split("  +", line.strip())[0].split()
+    ]
+    assert len(named) > 10
+    assert not [name for name in named if not (ROOT / name).exists()]
 
 
 # ----------------------------------------------------------------------------

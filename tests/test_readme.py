@@ -107,9 +107,8 @@ def test_the_commands_run_in_the_order_they_stand(tmp_path, monkeypatch):
     assert len(commands) > 5
     for line in commands:
         typed(line)
-    assert (tmp_path / "scenes" / "CLEVR_scenes.json").exists() and (
-        tmp_path / "report" / "index.html"
-    ).exists()
+    assert (tmp_path / "scenes" / "CLEVR_scenes.json").exists()
+    assert (tmp_path / "report" / "index.html").stat().st_size < 8e6  # two runs side by side in it
 
 
 def test_the_examples_are_short():

@@ -57,7 +57,9 @@ class Audit:
     places: contract.Places | None = None  # filled up with NaN; None where conditions have none
     radius: float = profile.RADIUS
     about: Mapping[str, Any] = field(default_factory=dict)  # of the rows: run, seed, ...
-    note: str = "nothing was asked: only pixels were measured"  # if only they were, why
+    note: str = (
+        "nothing was asked: only pixels were measured"  # why only pixels were measured, if so
+    )
 
     @property
     def conditions(self) -> tuple[str, ...]:

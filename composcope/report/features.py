@@ -18,6 +18,7 @@ from composcope.results import Row, measured, where
 
 Arrays = Mapping[str, np.ndarray]  # by name, as `features` keeps them
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
+NOISE = {"mid": "middle"}  # levels whose name in rows is not the word for them
 KINDS = ("hidden", "attention")  # of activations of a text-to-image model
 OVERVIEW = ("down", "mid", "up", "latent", "pixel")
 MEASURES = {
@@ -56,7 +57,7 @@ def matrices(
         panel.set(xticks=[], yticks=range(len(concepts)) if first else [])
         if first:
             panel.set_yticklabels(concepts, fontsize=5 if len(concepts) > 12 else 6)
-    figure.colorbar(shown, ax=axes, shrink=0.6, label="cosine of $d_i$ and $d_j$")
+    figure.colorbar(shown, ax=axes, shrink=0.6, label="cosine of two directions")
     figure.suptitle(title, fontsize=9)
     return figure
 
@@ -100,7 +101,13 @@ def profile(rows: Sequence[Row]) -> Figure:
         of_kind = where(rows, what=f"features/{name}")
         own = [row for row in of_kind if row.index is not None]
         for level, color in LEVELS.items():
-            over(panel, where(own, level=level), "index", Look(color, "o"), f"{level} noise")
+            over(
+                panel,
+                where(own, level=level),
+                "index",
+                Look(color, "o"),
+                f"{NOISE.get(level, level)} noise",
+            )
         for row, style in zip(where(of_kind, part="output"), (":", "--"), strict=False):
             if row.value is not None:
                 panel.axhline(float(row.value), color="gray", ls=style, lw=1, label=row.layer)

@@ -29,7 +29,7 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
     for style, words, own in by_model([row for row in both if row.run != "scenes"]):
         over(panel, own, "distance", style, words)
     known = {
-        "found in real scenes": (where(both, run="scenes"), "--"),
+        "found in rendered scenes": (where(both, run="scenes"), "--"),
         "share of an object near its place": (where(rows, what="overlap/inside"), ":"),
     }
     for words, (own, dashes) in known.items():

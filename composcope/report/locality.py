@@ -244,5 +244,5 @@ def scattered(panel: Axes, points: Sequence[Dot]) -> None:
         at = (point.reach.value, point.locality.value)
         panel.errorbar(*at, whiskers(point.locality), whiskers(point.reach), **looks)
     found = correlation(points)
-    words = "too few for a correlation" if found is None else f"Spearman's correlation {found}"
+    words = "too few for a correlation" if found is None else f"rank correlation {found}"
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)

@@ -12,6 +12,7 @@ from composcope.results import Row, grouped
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, OLIVE, WINE, TEAL = "#E69F00", "#56B4E9", "#999933", "#AA4466", "#44AA99"
 VIOLET, BROWN, LIME = "#8C86D9", "#A6761D", "#66A61E"
+MAGENTA, DEEP, SLATE, ROSE = "#C51B8A", "#8E4EC6", "#6B7F8C", "#EE6677"
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,24 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 # Runs, or a run and what is done to it at sampling time, by colour.
 # fmt: off
 MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
-    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P",
-           ("color", "peaks"): "*", ("text_control", "peaks"): "*"},
+    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P"},
     VIOLET: {"exp1-one": "v"},
     LIME: {"exp1-five": "^"},
     VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
     GREEN: {("exp2", "local"): "^", ("exp2", "smooth"): "v", ("exp2", "annealed"): "<",
             ("exp2", "own"): ">", ("exp2", "composed"): "X",
             ("color", "own"): ">", ("text_control", "own"): ">"},
-    TEAL: {"exp2-student": "*", "random": "p"},
+    ROSE: {("color", "peaks"): "*", ("text_control", "peaks"): "*"},
+    TEAL: {"exp2-student": "*"},
+    MAGENTA: {"random": "p"},
     PURPLE: {"exp2l": "D"},
-    WINE: {"exp2l-one": "v", "drop-one": "h"},
+    DEEP: {"exp2l-one": "v"},
+    WINE: {"drop-one": "h"},
     BROWN: {"exp2l-wide": "X"},
     ORANGE: {"exp3": "P", "exp3-seed1": "D", "exp3-penalty": "^",
              "exp3-longer": "v"},
-    OLIVE: {"exp3s": "p", "color": "o", "color-three": "v", "text_control": "o"},
+    OLIVE: {"exp3s": "p"},
+    SLATE: {"color": "o", "color-three": "v", "text_control": "o"},
     SKY: {"exp3l": "h"},
 }
 # fmt: on

@@ -15,22 +15,24 @@ from composcope.study.table import BY_NAME, LABELS, LOCAL, STUDENT, TRAINED_ON, 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 EXP2_LOCAL = Side("exp2", LOCAL)
 DISTILLED = Side(STUDENT)
+TAUGHT = "no images: taught by exp2 + local conditions"
 POLICIES = (EXP1, Side("random"), Side("drop-one"), EXP2)  # Table 2, in the paper's order
 
 
 def two(value: Any) -> str:
-    """Two significant digits; whole numbers as they are."""
+    """Two significant digits; whole numbers, but for round-off, as they are."""
     if value is None:
         return "not measured"
     if isinstance(value, str | bool):
         return str(value)
-    if float(value).is_integer() and abs(value) < 1e9:
-        return f"{int(value):,}"
+    if math.isfinite(value) and abs(value - round(value)) <= 1e-12 * abs(value):
+        return f"{round(value):,}"
     if abs(value) >= 100:
         return f"{value:,.0f}"
     if abs(value) < 1e-3:
         return f"{value:.1e}"
-    digits = 1 - math.floor(math.log10(abs(value)))
+    rounded = float(f"{value:.1e}")  # 0.996 has as many digits as 1.0
+    digits = 1 - math.floor(math.log10(abs(rounded)))
     return f"{value:.{max(digits, 0)}f}"
 
 
@@ -54,7 +56,8 @@ def kind(side: Side) -> str:
     if side.intervention:
         return "the same weights, not retrained"
     if side.run not in BY_NAME:
-        return TRAINED_ON.get(side.run, "")
+        untrained = "nothing: averages training images" if side.run.endswith(" machine") else ""
+        return {**TRAINED_ON, STUDENT: TAUGHT}.get(side.run, untrained)
     config = BY_NAME[side.run].config()
     conditioner = [config.conditioner] if config.conditioner != "grid" else []
     return ", ".join([LABELS[config.labels], *conditioner, *patches(config)])

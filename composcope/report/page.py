@@ -20,7 +20,7 @@ from composcope.report.material import Material, one
 from composcope.report.pictures import FIGURE_1, figure_1, gallery, those
 from composcope.report.recording import recording
 from composcope.report.section_figures import NEAR
-from composcope.report.sections import SECTIONS, every, section
+from composcope.report.sections import SECTIONS, section
 from composcope.results import Row, where
 from composcope.study.effects import COMPARED, Side, agreement, differences
 
@@ -33,7 +33,7 @@ FOOTER = (
 
 
 def side_by_side(material: Material, runs: Sequence[str]) -> str:
-    """Two runs of the user: pictures, curves, and every measurement that either has."""
+    """Two runs of the user: pictures, curves, and the main measurements that either has."""
     sides = [Side(run) for run in runs]
     for side in sides:
         if not where(material.rows, run=side.run):
@@ -54,13 +54,13 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
             "The share of a condition's effect near its place, by noise level.": near,
         }
     )
-    own = where(material.rows, run=list(runs))
     head = ("measured", *runs, "which is larger?")
     return (
         f"<section id=compared><h2>{html.escape(runs[0])} beside "
         f"{html.escape(runs[1])}</h2>{figure_1(material, sides)}"
         f"{gallery(shown, 'Nothing over K is measured.')}{tables.Table(head, lines)}"
-        f"{every(own)}</section>"
+        "<p class=small>All numbers of both runs stand, with their commands, in the sections "
+        "below.</p></section>"
     )
 
 
@@ -89,9 +89,10 @@ def first_screen(material: Material, links: Mapping[str, str]) -> str:
     return (
         f"<h1>{TITLE}</h1><p class=lead>{html.escape(words.headline(material.rows))}</p>"
         f"<div class=first><div>{figure_1(material)}</div><div><ul class=facts>{facts}</ul>"
-        "<p class=small>K is the number of objects asked for. Each picture is the first that the "
-        "model drew, none is chosen. ✓: all objects are in place. A red cross marks a place without "
-        f"its object; +1 is one object more than asked for.</p><nav>{''.join(contents)}</nav></div></div>"
+        "<p class=small>K is the number of objects asked for; a condition is one of them, at its "
+        "place. Each picture is the first that the model drew, none is chosen. ✓: all objects are in "
+        "place. A red cross marks a place without its object; +1 is one object more than asked for. "
+        f"Click a picture or figure to enlarge it.</p><nav>{''.join(contents)}</nav></div></div>"
     )
 
 

@@ -13,6 +13,7 @@ from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
 from composcope.results.samples import Samples
 from composcope.study.effects import Side
+from composcope.study.table import BY_NAME
 
 WIDE = 6  # inches: wider figures do not share their line
 SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
@@ -107,7 +108,10 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> str:
 def sheets(material: Material) -> str:
     """All images that are kept of every model: a row a K."""
     parts = []
-    for samples in material.samples:
+    place = {run: number for number, run in enumerate(BY_NAME)}
+    for samples in sorted(
+        material.samples, key=lambda some: place.get(str(some.about.get("run")), 99)
+    ):
         Ks = [K for K in SHOWN_K if samples.of(K)]
         if samples.about.get("snapshot") not in FINAL or not Ks:
             continue

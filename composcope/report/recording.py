@@ -157,8 +157,8 @@ def figure_2(maps: Mapping[str, Maps], quality: int) -> str:
         f"<div class=rec-side>{''.join(models)}</div>"
         f"<script type=application/json>{json.dumps(data)}</script>"
         "<figcaption>Where the score looks, with a slider. Bright is what the chosen pixel looks at "
-        "(equation 9); the square holds 90 % of it. The larger a dot, the more its condition acts "
-        "on that pixel (equation 10).</figcaption></figure>"
+        "(the paper's equation 9); the square holds 90 % of it. The larger a dot, the more its "
+        "condition acts on that pixel (equation 10).</figcaption></figure>"
     )
 
 

@@ -32,7 +32,8 @@ class Section:
     tables: Callable[[Material], Mapping[str, Table]]  # by their titles
     every: Callable[[Material], Sequence[Row]]  # all rows that are listed behind the tables
     arranged: Callable[[Sequence[Shown], str], str] = gallery  # figures, or `none`, as HTML
-    more: Callable[[Material], Sequence[str]] = lambda material: ()  # below the answer
+    first: int | None = None  # how many figures are shown at once, if not all
+    more: Callable[[Material], Sequence[str]] = lambda material: ()  # folded, with other figures
     beside: Callable[[Material], str] = lambda material: ""  # what stands below the figures
     after: Callable[[Material], str] = lambda material: ""  # what stands below all these words
 
@@ -59,12 +60,6 @@ def with_rule(shown: Sequence[Shown], none: str) -> str:
     explained = "".join(f"<p>{html.escape(text)}</p>" for text in K_MAX_WORDS)
     figures = "".join(map(drawn, shown))
     return f"<div class=figures>{figures}<div class=small>{explained}</div></div>"
-
-
-def first_two(shown: Sequence[Shown], none: str) -> str:
-    """The others are folded away."""
-    first = gallery(shown[:2], none)
-    return first + (folded("More figures on theory", gallery(shown[2:], "")) if shown[2:] else "")
 
 
 # The sections.
@@ -150,6 +145,7 @@ SECTIONS = (
         lambda m: {"": tables.lengths(m.rows, FORCED)},
         lambda m: [r for r in of_runs(m.rows, FORCED) if r.intervention or r.run != "exp2"],
         beside=walks,
+        first=2,
         more=lambda m: beyond(m.rows),
     ),
     Section(
@@ -192,7 +188,7 @@ SECTIONS = (
             "Structured Identity Mapping": tables.claim_table(m.rows, "sim"),
         },
         lambda m: of_rooms(m.rows, "circles"),
-        arranged=first_two,
+        first=2,
     ),
     Section(
         "sure",
@@ -219,8 +215,13 @@ def numbers(shown: Section, material: Material) -> str:
 
 def section(shown: Section, material: Material) -> str:
     answers = [f"<p class=answer>{html.escape(text)}</p>" for text in shown.answer(material)]
-    answers += [f"<p class=more>{html.escape(text)}</p>" for text in shown.more(material)]
-    pictures = shown.arranged(shown.figures(material), shown.none) + shown.beside(material)
+    figures = shown.figures(material)
+    pictures = shown.arranged(figures[: shown.first], shown.none) + shown.beside(material)
+    others = figures[shown.first :] if shown.first else ()
+    more = "".join(f"<p class=more>{html.escape(text)}</p>" for text in shown.more(material))
+    more += gallery(others, "") if others else ""
+    if more:
+        answers.append(folded("More on this question", more))
     return (
         f"<section id={shown.name}><h2>{html.escape(shown.question)}</h2>"
         "<p class=small><b>The paper:</b> "

@@ -3,12 +3,14 @@
 A table becomes a stack of cards where the screen is narrow, so that none is ever cut."""
 
 import html
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from composcope.report import marks
 from composcope.report.commands import command
-from composcope.report.features import COSINES, by_part
+from composcope.report.features import COSINES, NOISE, by_part
 from composcope.report.figures import look_of
 from composcope.report.marks import Verdict, kind, name, paper_of, paper_words, told, two, verdict
 from composcope.report.material import conditional, k_max, of_nine, of_rooms, of_side, one
@@ -34,7 +36,12 @@ def cell(value: Cell) -> str:
         return value.text
     if isinstance(value, Verdict):
         return f"<b class=mark>{value.mark}</b> {html.escape(value.words)}"
-    return html.escape(value)
+    return unbroken(html.escape(value))
+
+
+def unbroken(text: str) -> str:
+    """No line ends inside the brackets of an interval."""
+    return re.sub(r"\[[^]]+\]", lambda found: found[0].replace(" ", "&nbsp;"), text)
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Table:
         if not self.lines:
             return "<p class=none>Nothing is measured.</p>"
         shown = self.shown()
-        titles = "".join(f"<th>{html.escape(self.head[i])}</th>" for i in shown)
+        titles = "".join(f"<th>{cell(self.head[i])}</th>" for i in shown)
         body = ""
         for line in self.lines:
             body += f"<tr>{''.join(data_cell(self.head[i], line[i]) for i in shown)}</tr>"
@@ -77,8 +84,11 @@ def data_cell(title: str, value: Cell) -> str:
     return f'<td data-head="{html.escape(title)}"><div>{cell(value)}</div></td>'
 
 
-def code(words: str) -> Cell:
-    return Html(f"<code>{html.escape(words)}</code>") if words else ""
+def command_cell(words: str) -> Cell:
+    """A command; no line ends between an option and its value."""
+    options = r"(?<= )--?[a-z][\w-]*( [\w.]+)?"
+    shown = re.sub(options, r"<span>\g<0></span>", html.escape(words))
+    return Html(f"<code>{shown}</code>") if words else ""
 
 
 def folded(title: str, body: str) -> str:
@@ -122,7 +132,7 @@ def length_line(rows: Sequence[Row], side: Side) -> Line:
         "filled of 9 [95 %]": if_known(of_nine(rows, side)),
         "drawn at K = 0": drawn,
         "network calls a step": two(calls.value) if calls and calls.value != 1 else "",
-        "command": code(command([reached]) if reached else again),
+        "command": command_cell(command([reached]) if reached else again),
     }
 
 
@@ -138,7 +148,7 @@ def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
                 nine = one(rows, side, "length/found", K=9, tolerance=tolerance)
                 line: Line = {"run": swatch(side), "tolerance, image sides": two(tolerance)}
                 line |= {"K_max [95 %]": told(found), "filled of 9 [95 %]": if_known(nine)}
-                lines.append({**line, "command": code(command([found]))})
+                lines.append({**line, "command": command_cell(command([found]))})
     return table(lines)
 
 
@@ -148,8 +158,8 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     lines = (
         {
             "run": swatch(side),
-            "share of images, by K": values_along(own, "K"),
-            "command": code(command(own)),
+            "share of images": "; ".join(by_number(own)),
+            "command": command_cell(command([*own, *of_side(rows, side, "length/found")])),
         }
         for side, own in measured.items()
         if own
@@ -159,6 +169,18 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
         "evaluation's images may fail for that reason alone, and K_max allows for it."
     )
     return table(lines, note)
+
+
+def by_number(rows: Sequence[Row], value: Callable[[Row], str] = told) -> list[str]:
+    """ "0.25 at K = 3", "0 at K = 4 to 12": numbers with one value after another as one."""
+    ordered = sorted(rows, key=lambda row: row.K or 0)
+    # Numbers that follow each other are as far from their positions.
+    at = [(value(row), row.K or 0, (row.K or 0) - i) for i, row in enumerate(ordered)]
+    words = []
+    for (said, _), some in groupby(at, key=lambda one: (one[0], one[2])):
+        Ks = [K for _, K, _ in some]
+        words.append(f"{said} at K = {Ks[0]}" + (f" to {Ks[-1]}" if len(Ks) > 1 else ""))
+    return words
 
 
 # Where scores look, and how alike concepts are inside a network.
@@ -178,7 +200,7 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             inside = [row for row in squares if (row.sigma or 0) in band]
             mean = told(mean_row(inside)) if inside else ""
             line[f"square in pixels{band.words} [95 %]"] = mean
-        lines.append({**line, "command": code(command([share] if share else squares))})
+        lines.append({**line, "command": command_cell(command([share] if share else squares))})
     return table(lines)
 
 
@@ -189,9 +211,10 @@ def cosines(rows: Sequence[Row]) -> Table:
     for run, own in grouped(known, lambda row: row.run).items():
         for (maps, layer, level), found in by_part(own).items():
             part = f"{layer} ({maps})" if maps else layer
-            line: Line = {"run": str(run), "part of the network": part, "noise": level}
+            line: Line = {"run": str(run), "part of the network": part}
+            line["noise"] = NOISE.get(str(level), str(level or ""))
             line |= {f"{name} [95 %]": if_known(found.get(name)) for name in COSINES}
-            lines.append({**line, "command": code(command(list(found.values())))})
+            lines.append({**line, "command": command_cell(command(list(found.values())))})
     note = (
         "A concept's direction is the mean activation with it less the mean without. Between: the "
         "mean cosine of the directions of different concepts, or of different categories of them. "
@@ -205,7 +228,7 @@ def cosines(rows: Sequence[Row]) -> Table:
 
 def comparisons(rows: Sequence[Row]) -> Table:
     """The study's effects: a line a finding and measurement."""
-    return table(
+    lines: Iterable[Line] = (
         {
             "where": place,
             "finding": says,
@@ -219,19 +242,39 @@ def comparisons(rows: Sequence[Row]) -> Table:
         for (place, says), some in findings(rows).items()
         for found in some
     )
+    note = (
+        "Where: the figure, table or section of the paper. Each number stands once more, with its "
+        "command, among all numbers of the sections above."
+    )
+    return table(lines, note)
+
+
+CLAIM_WORDS = {
+    "theory": "CPC: a distribution in which each condition determines pixels of its own. LCS: the "
+    "local conditional score. F-LCS: the same in features, A x for pixels x; A#p is the distribution "
+    "of A x. KL: the Kullback-Leibler divergence. Numbers such as Lemma 1 are the paper's.",
+    "sim": "The task is to learn the identity from clusters of points, a cluster a concept, and to do "
+    "it where concepts are combined. mu: how far a cluster is from 0. sigma: how wide it is. s: how "
+    "many there are. a_k = sigma_k^2 + mu_k^2 / s, and A has them on its diagonal. Swing-by: the loss "
+    "at the unseen combination falls, climbs, and falls again; its numbers are shares of random "
+    "starts. d: dimensions. h and d': width of the network. W: its linear map, U U^T where both "
+    "layers are tied. Isotropic starts have weights of either sign, positive ones of one sign, the "
+    "usual ones are larger. Numbers such as Fig. 3 are those of Yang et al. (2025).",
+}
 
 
 def claim_table(rows: Sequence[Row], room: str) -> Table:
-    return table(
+    lines: Iterable[Line] = (
         {
             "claim": str(row.claim),
             "predicted": predicted(row),
             "measured [95 %]": told(row),
             "holds?": Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold"),
-            "command": code(f"composcope {room}"),
+            "command": command_cell(command([row])),
         }
         for row in claims(rows, room)
     )
+    return table(lines, CLAIM_WORDS[room])
 
 
 # Every number.
@@ -259,7 +302,7 @@ def calls(rows: Sequence[Row]) -> str:
     parts = []
     for own in made.values():
         how = html.escape(coordinates(own[0], ONE_CALL))
-        title = f"<h4>{cell(code(command(own)))}</h4>"
+        title = f"<h4>{cell(command_cell(command(own)))}</h4>"
         parts.append(f"{title}<p class=small>{how}</p>{numbers(own)}")
     return "".join(parts)
 

@@ -181,7 +181,11 @@ def dynamics(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in("sim", "The loss at the unseen combination over many starts")
+@shown_in(
+    "sim",
+    "The loss at the unseen combination from many random starts, by network and start. Red: "
+    "Swing-by, it falls, climbs, and falls again",
+)
 def swing_by(curves: Curves) -> Figure:
     figure = Figure(figsize=(13, 8), layout="constrained")
     for index, axis in enumerate(figure.subplots(4, 4).flat):
@@ -198,7 +202,7 @@ def swing_by(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in("sim", "The published step against gradient descent")
+@shown_in("sim", "The published step diverges from starts from which gradient descent does not")
 def failure(curves: Curves) -> Figure:
     published = "Fig. 10's data, published step W + eta V(W)"
     figure, axes = panels(published, "the same starts, gradient descent on U")

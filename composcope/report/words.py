@@ -53,9 +53,9 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     whose = {
         EXP1: "of nine objects asked for are drawn in place by a model trained with every object "
         "labelled (exp1).",
-        EXP2: "of nine by a model trained with one object of each image labelled (exp2).",
-        EXP2_LOCAL: "of nine by that second model, not retrained, when each pixel is given only "
-        f"the condition near it ({name(EXP2_LOCAL)}).",
+        EXP2: "of nine are drawn by a model trained with one object of each image labelled (exp2).",
+        EXP2_LOCAL: "of nine are drawn by that second model, not retrained, when each pixel is "
+        f"given only the condition near it ({name(EXP2_LOCAL)}).",
     }
     found = {words: of_nine(rows, side) for side, words in whose.items()}
     return [
@@ -103,11 +103,11 @@ def looks(rows: Sequence[Row]) -> str:
     if filled is None or exceeds is None or math.isnan(filled.value):
         return f"{first} Too few models are measured to say whether this goes with composing."
     return (
-        f"{first} Over {filled.n} pairs, of models at one or more moments of training, its rank "
-        f"correlation with the places filled of {OF} is {told(filled)}, with how far K_max exceeds "
-        f"training {told(exceeds)}: by the paper's rule one image too many that is not exact at up "
-        "to three objects decides K_max. The paper calls the two strongly correlated and gives no "
-        "number."
+        f"{first} Over {filled.n} models, some at several moments of their training, its rank "
+        f"correlation with the places filled of {OF} is {told(filled)}. With how far K_max exceeds "
+        f"the most objects in training it is {told(exceeds)}: by the paper's rule one bad image at "
+        "up to three objects can decide K_max. The paper calls the two strongly correlated and "
+        "gives no number."
     )
 
 
@@ -208,7 +208,7 @@ def theory(rows: Sequence[Row]) -> str:
     parts = []
     titles = {
         "theory": "the paper's theory",
-        "sim": "Structured Identity Mapping, a theory of the order in which concepts are learned",
+        "sim": "Structured Identity Mapping (a theory of the order in which concepts are learned)",
     }
     for room, title in titles.items():
         holding = [row.holds for row in claims(rows, room)]

@@ -9,15 +9,17 @@ their weights, the text model's from the file that trains it.
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from math import ceil
 from pathlib import Path
 
 from composcope.evaluation.detect import About
 from composcope.experiments import text_control
 from composcope.files import parse_json, read_lines
+from composcope.report.commands import command
+from composcope.report.looks import label
 from composcope.report.marks import paper_words, told, two, verdict
 from composcope.report.material import FINAL, of_side, one
-from composcope.report.tables import Cell, Html, Table, localities
+from composcope.report.tables import Cell, Html, Table, by_number, command_cell, localities
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config, Teacher, flat
 from composcope.runs.model import conditioner_of
@@ -63,9 +65,11 @@ def list_line(name: str, config: Config, rows: Sequence[Row]) -> list[Cell]:
     size = config.architecture.resolution
     return [
         link(name),
-        trained_on(config),
+        f"no images: taught by {taught_by(config.teacher)}"
+        if config.teacher
+        else trained_on(config),
         f"{size} x {size}",
-        f"{config.recipe.images:,}",
+        f"{seen(config):,}",
         told(reached) if reached else "",
         told(nine) if nine else "",
     ]
@@ -153,13 +157,16 @@ def summary(name: str, config: Config) -> str:
     """What it is, in words, and which figures of the paper it serves."""
     said = f"A model trained on {plain(trained_on(config))}."
     if config.teacher:
-        said = f"A student of {taught_by(config.teacher)}."
+        said = (
+            f"A student of {taught_by(config.teacher)}: it learned to do in one pass what its teacher "
+            "does in several."
+        )
     run = BY_NAME.get(name)
-    return f"{said} It serves {plain(run.shows)} of the paper." if run else said
+    return f"{said} In the study: {plain(run.shows)}." if run else said
 
 
 def taught_by(teacher: Teacher) -> str:
-    return f"{teacher.run} with the intervention {code(teacher.intervention)}"
+    return label(teacher.run, teacher.intervention)
 
 
 def bullets(lines: Sequence[str]) -> str:
@@ -177,10 +184,10 @@ def training(folder: Path, config: Config) -> list[list[Cell]]:
     fewest, most = config.objects
     size = config.architecture.resolution
     source = config.data or "scenes drawn as they are needed, none twice"
-    seen = "images seen"
+    learned_from = "images seen"
     if config.teacher:
         source = "none were seen: it learned from conditions and what its teacher made of noise"
-        seen = "noisy images learned from"
+        learned_from = "noisy images learned from"
     weights = sum(part.numel() for part in read_tensors(folder / "model.safetensors").values())
     lines: list[list[Cell]] = [
         ["images", f"{size} x {size} pixels, {VIEWS[config.view]}; {source}"],
@@ -188,13 +195,18 @@ def training(folder: Path, config: Config) -> list[list[Cell]]:
         ["conditioner", config.conditioner],
         ["labels", LABELS[config.labels]],
         ["network", f"{NETS[config.net]}; {weights:,} weights"],
-        [seen, f"{config.recipe.images:,}, in batches of {config.recipe.batch}"],
+        [learned_from, f"{seen(config):,}, in batches of {config.recipe.batch}"],
         ["time", hours(folder / "log.jsonl", config)],
         ["seed", str(config.recipe.seed)],
     ]
     if config.init:
         lines.append(["began with the weights of", Path(config.init).name])
     return lines
+
+
+def seen(config: Config) -> int:
+    """Images, or noisy images: a training ends with a whole batch."""
+    return ceil(config.recipe.images / config.recipe.batch) * config.recipe.batch
 
 
 def hours(log: Path, config: Config) -> str:
@@ -214,8 +226,17 @@ def hours(log: Path, config: Config) -> str:
 
 
 def settings(config: Config) -> str:
-    lines = [[name, str(value)] for name, value in flat(config).items() if value is not None]
+    lines = [[name, spelled(value)] for name, value in flat(config).items() if value is not None]
     return table(Table(("setting", "value"), lines))
+
+
+def spelled(value: object) -> str:
+    """As a reader would write it, settings inside settings too."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {spelled(inner)}" for name, inner in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(map(spelled, value)) or "none"
+    return str(value)
 
 
 def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row]) -> list[str]:
@@ -223,7 +244,7 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
     reached = one(rows, side, "length/k_max", rule="paper")
     strict = one(rows, side, "length/k_max", rule="strict")
     if reached:
-        paper = paper_k_max(config)
+        paper = () if config.teacher else paper_k_max(config)  # the paper has no students
         beside = verdict(reached, paper).words
         theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
         lines.append(f"K_max is {told(reached)} by the paper's rule{theirs}.")
@@ -253,16 +274,17 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
     if failed:
         lines.append(
             "Fewer than half of its images show exactly what is asked, and nothing else, at some "
-            f"numbers of conditions: {', '.join(by_number(failed))}."
+            f"numbers of conditions: {', '.join(by_number(failed, per_cent))}."
         )
     none = one(rows, side, "length/drawn", K=0)
     if none and none.value:
         lines.append(f"Asked for nothing, it still draws {told(none)} objects an image.")
     extras = most_unlabelled(config.labels, config.objects[1])
     if extras:
+        whose = "an image that its teacher was trained on" if config.teacher else "a training image"
         lines.append(
-            f"It adds objects nobody asked for. Up to {extras} of a training image had no label; for "
-            "K_max, as many extras are allowed."
+            f"It adds objects nobody asked for. Up to {extras} of {whose} had no label; for K_max, as "
+            "many extras are allowed."
         )
     if asked is None:
         lines.append("Nothing can be asked of it.")
@@ -273,15 +295,8 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
     return lines
 
 
-def by_number(rows: Sequence[Row]) -> list[str]:
-    """ "21 % at K = 4", "0 % at K = 5 to 12": numbers with one share after another as one."""
-    # Numbers that follow each other are as far from their positions.
-    told_at = [(two(100 * float(row.value or 0)), row.K, row.K - i) for i, row in enumerate(rows)]
-    words = []
-    for (share, _), run in groupby(told_at, key=lambda told: (told[0], told[2])):
-        Ks = [K for _, K, _ in run]
-        words.append(f"{share} % at K = {Ks[0]}" + (f" to {Ks[-1]}" if len(Ks) > 1 else ""))
-    return words
+def per_cent(row: Row) -> str:
+    return f"{two(100 * float(row.value or 0))} %"
 
 
 def usage(name: str, asked: SumOfParts | None) -> str:
@@ -308,17 +323,26 @@ def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
     values = {what: of_side(rows, side, f"length/{what}") for what in BY_K}
     for K in sorted({row.K for own in values.values() for row in own if row.K is not None}):
         found = [[row for row in values[what] if row.K == K] for what in BY_K]
-        by_k.append([str(K), *(told(own[-1]) if own else "" for own in found)])
+        judged = [own[-1] for own in values.values() if own]
+        again = command_cell(command(of_side(rows, side, "length/found") or judged))
+        by_k.append([str(K), *(told(own[-1]) if own else "" for own in found), again])
     parts = []
     if by_k:
-        parts += [BY_K_NOTE, table(Table(("K", *BY_K), by_k))]
+        parts += [BY_K_NOTE, table(Table(("K", *BY_K, "command"), by_k))]
     looks = localities(rows, [side])
     if looks.lines:
         parts += ["Where its score looks:", table(looks)]
-    every = [[*setting(row), told(row)] for row in where(rows, what="length/k_max")]
+    every = [
+        [*setting(row), told(row), command_cell(command([row]))]
+        for row in where(rows, what="length/k_max")
+    ]
     if every:
-        head = ("weights", "intervention", "radius", "places", "tolerance", "rule", "K_max [95 %]")
-        parts += ["K_max, for every way of asking and judging:"]
+        head = ("snapshot", "intervention", "radius", "asked", "tolerance", "rule", "K_max [95 %]")
+        head += ("command",)
+        parts.append(
+            "K_max, for every way of asking (*paper*: the paper's test places; *random*: conditions "
+            "drawn at random) and of judging:"
+        )
         parts.append(table(Table(head, every)))
     parts.append(f"All {len(rows):,} rows: `composcope rows --where run={side.run}`.")
     return parts
@@ -369,7 +393,8 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
         "It knows only the few words of its captions, and draws no photographs. It stands in for "
         "SDXL, a large text-to-image model, where that cannot be run.",
         "## Use it",
-        f'```sh\ncomposcope features --sdxl {name} --prompt "a red cube on the left"\n```',
+        f'```sh\ncomposcope features --sdxl {name} --prompt "a red cube on the left"\n```\n\n'
+        f"In a browser, where it draws what a sentence asks for: `composcope explore {name}`.",
         "## Its rows",
         f"All {len(rows):,} rows: `composcope rows --where run={name}`. "
         "The [results](../results.md#colours-and-words-is-it-local-elsewhere) show their figures.",

@@ -54,11 +54,12 @@ def table(shown: Table) -> str:
 
 
 def commands(shown: Table) -> str:
-    """The column of commands, for which a page is too narrow, folded away below the table."""
+    """The column of commands, for which a page is too narrow, folded away below the table; one that
+    makes several lines stands once."""
     if shown.head[-1] != "command":
         return ""
     cells = [line[-1].text for line in shown.lines if isinstance(line[-1], Html)]
-    words = [html.unescape(re.sub("</?code>", "", text)) for text in cells]
+    words = dict.fromkeys(html.unescape(re.sub("</?(code|span)>", "", text)) for text in cells)
     return folded("The commands of these lines", "```sh\n" + "\n".join(words) + "\n```")
 
 

@@ -91,7 +91,11 @@ def by_k(material: Material) -> Table:
         if rows:
             values = {row.K: two(row.value) for row in rows}
             lines.append([swatch(side), *(values.get(K, "") for K in Ks)])
-    return Table(("run", *(f"K = {K}" for K in Ks)), lines)
+    note = (
+        "Means over images. Their intervals: composcope rows --where what=length/found --csv. Their "
+        "commands are those above."
+    )
+    return Table(("run", *(f"K = {K}" for K in Ks)), lines, note)
 
 
 # ----------------------------------------------------------------------------
