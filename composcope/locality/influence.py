@@ -13,9 +13,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Conds, Denoiser, X
+from composcope.diffusion.denoiser import (
+    Cond,
+    Conditioner,
+    ConditionSet,
+    Conds,
+    Denoiser,
+    X,
+    checked_rows,
+)
 from composcope.diffusion.sample import noise, walk
-from composcope.locality.contract import check_conditioner, check_set, checked_rows
+from composcope.locality.contract import check_conditioner, check_set
 from composcope.locality.jacobian import Sigma, levels
 
 

@@ -23,6 +23,7 @@ from composcope.scenes import sources
 from composcope.scenes.dataset import Folder, Stream
 from composcope.scenes.rules import Rules
 
+WANTED = "PNG or JPEG files right in it"
 MEASURED = 2048  # images from which the pixel constants are measured
 
 Image = Float[Tensor, "n 3 height width"]
@@ -78,7 +79,7 @@ class Stored:
         self.seed = seed
         pictures = [sources.resized(picture, (side, side), view) for picture in read(path)]
         if not pictures:
-            raise InputError(f"{path} holds no images")
+            raise InputError(f"{path} holds no images, {WANTED}")
         self.images = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
 
     def __call__(self, start: int, count: int) -> tuple[Tensor, None]:
@@ -149,7 +150,7 @@ def examples_of(model: Model, images: Images) -> Make:
 def as_x(pictures: list[np.ndarray], shape: tuple[int, int, int], path: Path) -> Tensor:
     """Pictures as x in [-1, 1]."""
     if not pictures:
-        raise InputError(f"{path} holds no images")
+        raise InputError(f"{path} holds no images, {WANTED}")
     channels, height, width = shape
     same = np.stack([sources.resized(picture, (width, height)) for picture in pictures])
     x = torch.from_numpy(same).permute(0, 3, 1, 2).to(torch.float32) / 127.5 - 1
