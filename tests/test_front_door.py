@@ -155,6 +155,19 @@ MISTAKES = {
     "composcope.sample(0, 0, 3)": "rules are such as Rules(objects=(1, 3)), not 3",
     "composcope.sample('a', 0, composcope.Rules())": "a seed and an index are whole numbers, not 'a'",
     "composcope.sample(0, 0, composcope.Rules(), 'ab')": "places are a list of (u, v), not 'ab'",
+    "composcope.render([1])": "render takes a list of scenes, not [1]",
+    "composcope.render([composcope.sample(0, 0, composcope.Rules())], (32,))": "or (width, height)",
+    "composcope.evaluate(model, K=['a'])": "K is a list of numbers of conditions, such as [1, 2]",
+    "composcope.evaluate(model, num='a')": "num, steps, seed and batch are whole numbers",
+    "LocalConditions(model, neighbourhoods=Strongest)": "Nearest() or Strongest(), not Strongest",
+    "LocalConditions(model, neighbourhoods='local')": "Nearest() or Strongest(), not 'local'",
+    "LocalConditions(model, neighbourhoods=Nearest(-1))": "a radius is above 0, in image sides, not -1",
+    "LocalConditions(model, rows=0)": "rows is a number of passes at a time, not 0",
+    "LocalConditions(model)(x, 1.0, model.conditioner([[], []]))": "with a row for each of 2 images",
+    "influence(None, x, 1.0, model.conditioner, [(0.5, 0.5)])": "influence: NoneType is not called as",
+    "influence(model, x, 'a', model.conditioner, [(0.5, 0.5)])": "sigma is a noise level, or one",
+    "influence(model, x.numpy(), 1.0, model.conditioner, [(0.5, 0.5)])": "x is ndarray, not a tensor",
+    "model.conditioner((0.5, 0.5))": "a condition set is a list of locations, not 0.5",
     "from_diffusers('some/model')": "DiffusionPipeline.from_pretrained('some/model')",
 }
 
@@ -166,7 +179,7 @@ def test_mistakes_are_one_sentence_as_users_see_them():
         "from composcope.diffusion.pixels import Pixels\nfrom composcope.runs import Model, configure\n"
         "from composcope.adapters import Classes, Phrases, from_diffusers, from_flow, from_x0\n"
         "from composcope.diffusion.sample import sample\n"
-        "from composcope.locality import LocalConditions, Strongest, influence\n"
+        "from composcope.locality import LocalConditions, Nearest, Strongest, influence\n"
         "model = Model(configure('exp1', 'smoke'), Pixels(torch.zeros(3, 1, 1), 1.0))\n"
         "x = torch.zeros(2, 3, 16, 16)\n"
         "mine = lambda x, sigma, cond: x\nmine.__name__ = 'mine'\n"
@@ -201,6 +214,9 @@ def test_rows_are_flat_and_chosen_by_their_coordinates(tmp_path):
         ("length/exact", 0.5, "exp1", 2)
     ]
     assert len(composcope.rows([tmp_path])) == 4
+    assert len(composcope.rows(tmp_path)) == len(composcope.rows(str(tmp_path))) == 4
+    with pytest.raises(InputError, match=r"rows: there is no folder .*nowhere"):
+        composcope.rows([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="no coordinate 'colour'"):
         composcope.rows([tmp_path], colour=1)
 

@@ -71,7 +71,10 @@ MOST_PIXELS = 2**26
 
 def shape_of(size: int | tuple[int, int]) -> tuple[int, int]:
     """(width, height), both at least 1."""
-    width, height = size if isinstance(size, tuple) else (int(size), int(size))
+    try:
+        width, height = size if isinstance(size, tuple) else (int(size), int(size))
+    except (TypeError, ValueError):
+        raise InputError(f"a size is a side or (width, height), not {size!r}") from None
     if min(width, height) < 1 or width * height > MOST_PIXELS:
         advice = "give sizes of at least 1, and no more than 2^26 pixels"
         raise InputError(f"an image of {width}x{height} pixels: {advice}")
@@ -84,6 +87,8 @@ def render(
     """Images of scenes; `size` is a side or (width, height), to which the view is squeezed."""
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
+    if not isinstance(scenes, Sequence) or not all(isinstance(one, Scene) for one in scenes):
+        raise InputError(f"render takes a list of scenes, not {repr(scenes)[:60]}")
     width, height = shape_of(size)
     across, down = (2 * max(1, round(SAMPLES / side / 2)) for side in (width, height))
     out = np.empty((len(scenes), height, width, 3), np.uint8)
