@@ -337,7 +337,7 @@ def test_other_solvers_of_a_flow_have_the_x0_of_the_flow(scheduler):
 def test_a_network_without_a_size_is_drawn_with_at_a_given_one():
     net = unet(sample_size=None)
     with pytest.raises(InputError, match="give it as shape="):
-        draw(from_diffusers(net, diffusers.DDPMScheduler()), [()], steps=2)
+        _ = from_diffusers(net, diffusers.DDPMScheduler()).shape
     sized = from_diffusers(net, diffusers.DDPMScheduler(), shape=(3, 8, 16))
     assert draw(sized, [()], steps=2).shape == (1, 8, 16, 3)
 
