@@ -195,13 +195,15 @@ def content(path: str | Path) -> bytes:
 
 
 def read_json(path: str | Path, kind: type[T] | Any) -> T:
-    """A JSON file as an object of this type (a dataclass, dict, ...), every field checked."""
-    return parse_json(content(path), kind, str(path))
+    """A JSON file as an object of this type (a dataclass, dict, ...), every field checked.
+
+    Some editors put a byte order mark at the beginning."""
+    return parse_json(content(path).removeprefix(codecs.BOM_UTF8), kind, str(path))
 
 
 def read_lines(path: str | Path, kind: type[T] | Any) -> list[T]:
     """A file of JSON lines, each an object of this type."""
-    lines = content(path).removeprefix(codecs.BOM_UTF8).split(b"\n")  # some editors put one there
+    lines = content(path).removeprefix(codecs.BOM_UTF8).split(b"\n")
     return [
         parse_json(line, kind, f"{path}, line {number}")
         for number, line in enumerate(lines, start=1)

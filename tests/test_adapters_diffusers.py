@@ -9,7 +9,7 @@ from small_sdxl import random_pipeline
 from composcope.adapters import from_diffusers
 from composcope.adapters.diffusers import importable
 from composcope.diffusion.denoiser import Drawer
-from composcope.diffusion.sample import noise_levels, sample
+from composcope.diffusion.sample import draw, noise_levels, sample
 from composcope.errors import InputError
 from composcope.features.words import Words
 from composcope.locality import influence, pixel_gradient
@@ -36,10 +36,10 @@ def unet(**more):
     return wild(diffusers.UNet2DModel(**SMALL | blocks | channels | more))
 
 
-def text_unet():
+def text_unet(**more):
     blocks = {"down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D")}
     blocks |= {"up_block_types": ("CrossAttnUpBlock2D", "UpBlock2D"), "attention_head_dim": 2}
-    return wild(diffusers.UNet2DConditionModel(8, cross_attention_dim=6, **SMALL | blocks))
+    return wild(diffusers.UNet2DConditionModel(8, cross_attention_dim=6, **SMALL | blocks | more))
 
 
 def dit():
@@ -306,9 +306,13 @@ def test_what_is_not_known_is_one_sentence():
         (torch.nn.Linear(2, 2), noise, "the network Linear is not known"),
         (unet(), diffusers.ScoreSdeVeScheduler(), "ScoreSdeVeScheduler .* is not known"),
         (unet(class_embed_type="timestep"), noise, "embeddings of type 'timestep'"),
+        (text_unet(num_class_embeds=4), noise, "takes classes beside its text is not known"),
     ):
         with pytest.raises(InputError, match=sentence):
             from_diffusers(source, scheduler)
+    for net, kind in ((unet(), "UNet2DModel"), (dit(), "DiTTransformer2DModel")):
+        with pytest.raises(InputError, match=f"with classes, which this {kind} is not"):
+            from_diffusers(net, noise, null_class=1)
     with pytest.raises(InputError, match="the network is unconditional"):
         from_diffusers(unet(), noise)(x, level, ONE_HOT)
     with pytest.raises(InputError, match="cond has 5 features"):
@@ -328,6 +332,14 @@ def test_other_solvers_of_a_flow_have_the_x0_of_the_flow(scheduler):
     x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     sigma = torch.tensor([3.0, 0.2])
     assert torch.equal(from_diffusers(net, noise)(x, sigma), twin(x, sigma))
+
+
+def test_a_network_without_a_size_is_drawn_with_at_a_given_one():
+    net = unet(sample_size=None)
+    with pytest.raises(InputError, match="give it as shape="):
+        _ = from_diffusers(net, diffusers.DDPMScheduler()).shape
+    sized = from_diffusers(net, diffusers.DDPMScheduler(), shape=(3, 8, 16))
+    assert draw(sized, [()], steps=2).shape == (1, 8, 16, 3)
 
 
 def test_a_network_made_from_a_known_one_is_known():

@@ -261,10 +261,30 @@ def test_wrong_use_is_one_sentence(model, sigma, sentence):
 
 
 def test_what_is_not_a_model_or_has_no_shape_is_one_sentence():
-    with pytest.raises(InputError, match="a model is called as"):
-        from_flow(X)
+    for model in (X, torch.nn.Linear(2, 2)):
+        with pytest.raises(InputError, match="a model is called as"):
+            from_flow(model)
+    with pytest.raises(
+        InputError, match=r"shape is \(channels, height, width\), not \(3, -1, 16\)"
+    ):
+        from_flow(flow, shape=(3, -1, 16))
+    with pytest.raises(InputError, match="last is the time of pure noise, a number above 0"):
+        from_flow(flow, last=0.0)
     with pytest.raises(InputError, match=r"give it as shape=\(channels, height, width\)"):
         _ = from_flow(flow).shape
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (lambda: Classes(0), "count is a whole number from 1 on, not 0"),
+        (lambda: Classes(3, null=-1), "null is a whole number from 0 on, not -1"),
+        (lambda: Phrases(lambda some: X)([("a cat", 3)]), "a condition is a phrase, .* not 3"),
+    ],
+)
+def test_wrong_conditioners_are_one_sentence(made, sentence):
+    with pytest.raises(InputError, match=sentence):
+        made()
 
 
 def test_an_alpha_of_zero_at_the_end_is_a_large_sigma():

@@ -157,6 +157,12 @@ def test_a_wrong_line_is_named(tmp_path):
         read_lines(tmp_path / "rows.jsonl", Outer)
 
 
+def test_json_may_begin_with_a_byte_order_mark(tmp_path):
+    for encoding in ("utf-8", "utf-8-sig"):
+        (tmp_path / "one.json").write_text(GOOD.replace("\n", "\r\n"), encoding=encoding)
+        assert read_json(tmp_path / "one.json", Outer) == Outer("a", 1.0, Inner(3, (1, 2)))
+
+
 def test_what_is_no_file_or_too_long_is_not_read(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
     for path in (tmp_path / "pipe", tmp_path):

@@ -118,6 +118,56 @@ MISTAKES = {
     "influence(mine, x, 1.0, None, (3,))": "the conditioner NoneType has no left_out",
     "classes.conditioner([3])": "a condition set is a list of one class: (3,)",
     "from_x0(mine, shape=8)": "shape is (channels, height, width), not 8",
+    "from_x0(mine, shape='3x16')": "shape is (channels, height, width), not '3x16'",
+    "from_x0(mine, shape=(3, 16.0, 16.0))": "shape is (channels, height, width), not (3, 16.0",
+    "from_flow(two, last='1000')": "last is the time of pure noise, a number above 0, not '1000'",
+    "classes(x, torch.ones(2), classes.conditioner([(1,)]))": "cond is 1 rows for 2 images",
+    "classes(x, torch.ones(2), [(1,), (2,)])": "cond is list for 2 images; it is a tensor",
+    "from_x0(two)(x, torch.ones(2), torch.ones(2, 3))": "model(x_t, t): cond cannot be told to it",
+    "classes(x.numpy(), torch.ones(2))": "x is ndarray, not a tensor [batch, channel, height, width]",
+    "classes(x[0], torch.ones(3))": "x is [3, 16, 16], not a tensor [batch, channel, height, width]",
+    "classes(x, [1.0, 1.0])": "sigma is a list; give one noise level an image, as a tensor: torch.as_tensor",
+    "Classes(['cat', 'dog'])": "count is a whole number from 1 on, not ['cat', 'dog']",
+    "Classes(3, null=3.0)": "null is a whole number from 0 on, not 3.0",
+    "Classes(2, names=['cat', 'dog'])": "names say which class each is, such as {'cat': 0",
+    "Phrases(None)": "encode is a function from prompts to cond, not NoneType",
+    "load(3)": "a run is a folder or the name of a model that ships, not 3",
+    "load('exp1', conditioner='my:Own')": "there is no conditioner 'my:Own'",
+    "model(x[:, :1], torch.ones(2), None)": "x is [2, 1, 16, 16], not a tensor [batch, 3, height",
+    "model(x, torch.ones(2), [[(0.5, 0.5)]] * 2)": "cond is a tensor, such as model.conditioner(",
+    "composcope.draw(model, [[('0.5', '0.5')]])": "the location ('0.5', '0.5') is not a (u, v)",
+    "composcope.draw(classes, [(3,)], batch=0)": "draw: batch is how many images are drawn",
+    "composcope.draw(classes, [(3,)], seeds=[2**70])": "a seed is a whole number of at most 64 bits",
+    "composcope.draw(classes, [(3,)], device='foo')": "there is no device 'foo' to compute on",
+    "composcope.draw(asked_by(OneArgument()), [(3,)])": "not called as conditioner(condition_sets, seed)",
+    "composcope.draw(asked_by(Arrays(9)), [(3,)])": "Arrays returns ndarray for 1 sets",
+    "composcope.audit(mine, x, [(1,)] * 2, OneArgument(), [1.0])": "OneArgument is not called as",
+    "composcope.audit(mine, x[:, :0])": "2 images of torch.float32; give some",
+    "composcope.audit(mine, x, sigmas='1,2')": "sigmas are a list of noise levels above 0",
+    "composcope.audit(mine, x, sigmas=[torch.inf])": "sigmas are a list of noise levels above 0",
+    "composcope.audit(mine, x, sigmas=[1.0], pixels=[(0.5, 0.5)])": "pixels are a list of (row, column)",
+    "composcope.audit(mine, x, sigmas=[1.0], seed='a')": "seed is a whole number, not 'a'",
+    "composcope.audit(mine, x, sigmas=[1.0], radius=-1)": "radius is a part of the image's side",
+    "composcope.audit(classes, x, 3)": "condition sets are a list, one set for each image, not int",
+    "composcope.Rules(objects=('1', '3'))": "objects are a range, fewest and most, such as (1, 3)",
+    "composcope.Rules(shapes='cube')": "shapes are a list, such as ('cube',), not 'cube'",
+    "composcope.Rules(margin='a')": "margin is a number from 0 on, not a",
+    "composcope.sample(0, 0, 3)": "rules are such as Rules(objects=(1, 3)), not 3",
+    "composcope.sample('a', 0, composcope.Rules())": "a seed and an index are whole numbers, not 'a'",
+    "composcope.sample(0, 0, composcope.Rules(), 'ab')": "places are a list of (u, v), not 'ab'",
+    "composcope.render([1])": "render takes a list of scenes, not [1]",
+    "composcope.render([composcope.sample(0, 0, composcope.Rules())], (32,))": "or (width, height)",
+    "composcope.evaluate(model, K=['a'])": "K is a list of numbers of conditions, such as [1, 2]",
+    "composcope.evaluate(model, num='a')": "num, steps, seed and batch are whole numbers",
+    "LocalConditions(model, neighbourhoods=Strongest)": "Nearest() or Strongest(), not Strongest",
+    "LocalConditions(model, neighbourhoods='local')": "Nearest() or Strongest(), not 'local'",
+    "LocalConditions(model, neighbourhoods=Nearest(-1))": "a radius is above 0, in image sides, not -1",
+    "LocalConditions(model, rows=0)": "rows is a number of passes at a time, not 0",
+    "LocalConditions(model)(x, 1.0, model.conditioner([[], []]))": "with a row for each of 2 images",
+    "influence(None, x, 1.0, model.conditioner, [(0.5, 0.5)])": "influence: NoneType is not called as",
+    "influence(model, x, 'a', model.conditioner, [(0.5, 0.5)])": "sigma is a noise level, or one",
+    "influence(model, x.numpy(), 1.0, model.conditioner, [(0.5, 0.5)])": "x is ndarray, not a tensor",
+    "model.conditioner((0.5, 0.5))": "a condition set is a list of locations, not 0.5",
     "from_diffusers('some/model')": "DiffusionPipeline.from_pretrained('some/model')",
 }
 
@@ -127,15 +177,23 @@ def test_mistakes_are_one_sentence_as_users_see_them():
     setup = (
         "import torch, composcope\nfrom composcope import load\nfrom composcope.errors import InputError\n"
         "from composcope.diffusion.pixels import Pixels\nfrom composcope.runs import Model, configure\n"
-        "from composcope.adapters import Classes, from_diffusers, from_x0\n"
+        "from composcope.adapters import Classes, Phrases, from_diffusers, from_flow, from_x0\n"
         "from composcope.diffusion.sample import sample\n"
-        "from composcope.locality import LocalConditions, Strongest, influence\n"
+        "from composcope.locality import LocalConditions, Nearest, Strongest, influence\n"
         "model = Model(configure('exp1', 'smoke'), Pixels(torch.zeros(3, 1, 1), 1.0))\n"
         "x = torch.zeros(2, 3, 16, 16)\n"
         "mine = lambda x, sigma, cond: x\nmine.__name__ = 'mine'\n"
         "def two(x, sigma): return x\n"
         "classes = from_x0(mine, conditioner=Classes(9, null=9), shape=(3, 16, 16))\n"
-        "composcope.draw(classes, [(3,)], seeds=torch.arange(1), steps=2)\n"  # is no mistake
+        "class Arrays(Classes):\n"
+        "    def __call__(self, sets, seed=0): return super().__call__(sets, seed).numpy()\n"
+        "class OneArgument:\n    features = 9\n    left_out = None\n    def __call__(self, sets): ...\n"
+        "def asked_by(conditioner): return from_x0(mine, conditioner=conditioner, shape=(3, 8, 8))\n"
+        # What follows is no mistake.
+        "composcope.draw(classes, [(3,)], seeds=torch.arange(1), steps=2)\n"
+        "for labels in (torch.tensor([[3], [4]]), torch.tensor([[3], [4]]).numpy()):\n"
+        "    composcope.draw(classes, labels, steps=2)\n"
+        "    composcope.audit(classes, x, list(labels), sigmas=[1.0])\n"
     )
     code = setup + "".join(
         f"try:\n    {mistake}\nexcept InputError as error:\n    print(error)\n"
@@ -156,6 +214,9 @@ def test_rows_are_flat_and_chosen_by_their_coordinates(tmp_path):
         ("length/exact", 0.5, "exp1", 2)
     ]
     assert len(composcope.rows([tmp_path])) == 4
+    assert len(composcope.rows(tmp_path)) == len(composcope.rows(str(tmp_path))) == 4
+    with pytest.raises(InputError, match=r"rows: there is no folder .*nowhere"):
+        composcope.rows([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="no coordinate 'colour'"):
         composcope.rows([tmp_path], colour=1)
 

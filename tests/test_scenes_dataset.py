@@ -117,7 +117,7 @@ def test_the_layout_of_the_original_clevr_and_of_one_file_a_scene(folder, tmp_pa
 
 
 def test_a_folder_that_lacks_something_says_what(folder, tmp_path):
-    with pytest.raises(InputError, match="scenes does not exist"):
+    with pytest.raises(InputError, match="does not say what its pictures show"):
         Folder(tmp_path, 8, ColorCounts()).batch(0, 1)
     (tmp_path / "CLEVR_scenes.json").write_text('{"scenes": []}')
     with pytest.raises(InputError, match="has no pictures to draw from"):

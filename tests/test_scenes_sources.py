@@ -151,7 +151,7 @@ def test_colours_of_metadata(folder):
         ({"words": ["x"]}, "color", "row 1: the field `file_name` is missing"),
         ({"file_name": "c.png", "words": []}, "color", "row 1: there is no picture 'c.png'"),
         ({"file_name": "../a.png", "words": []}, "color", r"there is no picture '\.\./a.png'"),
-        ({"file_name": "a.png"}, "color", r"--field which field has the conditions: \(none\)"),
+        ({"file_name": "a.png"}, "color", "beside `file_name` a field with the conditions"),
         ({"file_name": "a.png", "x": 1, "y": 2}, "color", "has the conditions: x, y"),
         ({"file_name": "a.png", "words": ["rot"]}, "color", "row 1: there is no colour 'rot'"),
         ({"file_name": "a.png", "words": [{}]}, "color", "row 1: {} is not a word"),
@@ -165,6 +165,34 @@ def test_wrong_metadata_is_one_sentence(folder, row, conditioner, sentence):
     write_jsonl(folder, row)
     with pytest.raises(InputError, match=sentence):
         Folder(folder, 8, conditioner_named(conditioner, 8)).batch(0, 1)
+
+
+def test_names_in_files_do_not_lead_out_of_their_folder(tmp_path):
+    outside = tmp_path / "outside.png"
+    Image.fromarray(RED).save(outside)
+    data = tmp_path / "data"
+    (data / "images" / "new").mkdir(parents=True)
+    for name, split in (
+        (str(outside), "new"),
+        ("../../outside.png", "new"),
+        ("outside.png", "../.."),
+    ):
+        scene = {"objects": [], "image_filename": name, "split": split}
+        (data / "CLEVR_scenes.json").write_text(json.dumps({"scenes": [scene]}))
+        with pytest.raises(
+            InputError, match=r"image_filename` is missing or not|there is no image"
+        ):
+            items(data)
+    write_jsonl(data, {"file_name": str(outside), "words": ["x"]})
+    with pytest.raises(InputError, match=r"row 1: there is no picture '/.*outside\.png'"):
+        items(data)
+
+
+def test_pictures_without_a_word_about_them_are_one_sentence(folder):
+    with pytest.raises(
+        InputError, match=r"does not say what its pictures show: it has no metadata"
+    ):
+        items(folder)
 
 
 def test_wrong_tables_are_one_sentence(folder):

@@ -33,6 +33,15 @@ class Classes:
     null: int | None = None
     names: Mapping[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, number, least in (("count", self.count, 1), ("null", self.null or 0, 0)):
+            if not isinstance(number, int) or number < least:
+                raise InputError(
+                    f"Classes: {name} is a whole number from {least} on, not {number!r}"
+                )
+        if not isinstance(self.names, Mapping):
+            raise InputError("Classes: names say which class each is, such as {'cat': 0, 'dog': 1}")
+
     @property
     def features(self) -> int:
         return max(self.count, 0 if self.null is None else self.null + 1)
@@ -85,6 +94,11 @@ class Phrases:
     encode: Encode
     joint: str = " and "
 
+    def __post_init__(self) -> None:
+        if not callable(self.encode):
+            kind = type(self.encode).__name__
+            raise InputError(f"Phrases: encode is a function from prompts to cond, not {kind}")
+
     @property
     def features(self) -> int:
         return self.encode([""]).shape[1]
@@ -94,6 +108,9 @@ class Phrases:
             raise InputError(
                 f"a condition set is a list of phrases, ({condition_set!r},); a prompt alone is not"
             )
+        wrong = [phrase for phrase in condition_set if not isinstance(phrase, str)]
+        if wrong:
+            raise InputError(f"a condition is a phrase, such as 'a red cube', not {wrong[0]!r}")
         return self.joint.join(condition_set)
 
     def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from composcope.adapters import prediction
 from composcope.adapters.conditions import Classes, Phrases
-from composcope.adapters.prediction import Adapted, Convention, Steps, pictures
+from composcope.adapters.prediction import Adapted, Convention, Shape, Steps, pictures
 from composcope.diffusion.denoiser import Cond, X
 from composcope.errors import InputError
 
@@ -24,7 +24,9 @@ PREDICTIONS = {"epsilon": prediction.eps, "v_prediction": prediction.v, "sample"
 EDM_SIGNS = {"epsilon": 1, "v_prediction": -1}
 
 
-def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = None) -> Adapted:
+def from_diffusers(
+    source: Any, scheduler: Any = None, null_class: int | None = None, shape: Shape | None = None
+) -> Adapted:
     """The Denoiser of a pipeline, or of a (network, scheduler), in its latents or pixels.
 
     Networks: UNet2DModel (with classes or without), UNet2DConditionModel (Stable Diffusion 1.5, 2
@@ -37,6 +39,7 @@ def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = 
 
     null_class: the class that stands for no class, where a UNet2DModel was trained with one; a DiT
         knows its own.
+    shape: of x, (channels, height, width), where it is not the network's `sample_size`.
 
     `conditioner` of what is returned is Classes, Phrases or None; None as cond asks for nothing.
 
@@ -55,6 +58,8 @@ def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = 
     pipe, net, scheduler = parts_of(source, scheduler)
     net = getattr(net, "_orig_mod", net)  # the one inside what torch.compile made: it has gradients
     kind = kind_of(net)
+    if null_class is not None and not (kind == "UNet2DModel" and net.config.num_class_embeds):
+        raise InputError(f"null_class is for a UNet2DModel with classes, which this {kind} is not")
     arguments, conditioner = NETWORKS[kind](net, pipe, null_class)
     vae = getattr(pipe, "vae", None) or getattr(pipe, "vqvae", None)
     real_times = net.config.get("time_embedding_type", "positional") != "learned"
@@ -62,7 +67,7 @@ def from_diffusers(source: Any, scheduler: Any = None, null_class: int | None = 
         Network(net, arguments),
         convention_of(scheduler, real_times),
         conditioner,
-        shape_of(net),
+        shape or shape_of(net),
         pictures if vae is None else Decoder(vae),
         kind if pipe is None else str(pipe.config.get("_name_or_path") or type(pipe).__name__),
     )
@@ -188,6 +193,8 @@ def dit(net: Any, pipe: Any, null_class: int | None) -> Made:
 
 
 def text(net: Any, pipe: Any, null_class: int | None) -> Made:
+    if net.config.get("class_embed_type") or net.config.get("num_class_embeds"):
+        raise InputError(f"a {kind_of(net)} that takes classes beside its text is not known")
     encoder = None if pipe is None else Encoder(pipe)
     return partial(text_arguments, net, encoder), None if encoder is None else Phrases(encoder)
 

@@ -13,7 +13,9 @@ The first three were trained on x_t = sqrt(alpha_t) x0 + sqrt(1 - alpha_t) n, wh
 alphas_cumprod[t], so that sigma_t = sqrt((1 - alpha_t) / alpha_t); a flow was trained on
 x_t = (1 - t) x0 + t n, EDM's networks on images of standard deviation sd."""
 
+import operator
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -62,26 +64,44 @@ class Adapted:
         decode: Callable[[X], UInt8[np.ndarray, "batch height width 3"]] | None = None,
         name: str | None = None,
     ):
-        if not callable(model):
-            kind = type(model).__name__
-            raise InputError(f"a model is called as model(x_t, t); {kind} cannot be")
-        if shape is not None and (isinstance(shape, int) or len(shape) != 3):
-            raise InputError(f"shape is (channels, height, width), not {shape!r}")
+        if not takes(model, 2) and not takes(model, 3):
+            kind = name_of(model)
+            called = "model(x_t, t), or model(x_t, t, cond)"
+            raise InputError(f"a model is called as {called}; {kind} cannot be")
+        if shape is not None:
+            check_shape(shape)
         self.model = model
         self.convention = convention
         self.conditioner = conditioner
         self.decode = decode or pictures
-        self.about: Mapping[str, Any] = {"run": name or type(model).__name__}
+        self.about: Mapping[str, Any] = {"run": name or name_of(model)}
         self._shape = shape
 
     def __call__(self, x: X, sigma: Any, cond: Cond = None) -> X:
         at = levels(x, sigma)
+        self.check_cond(cond, x)
         a, b, c, t = self.convention(at)
         x_t = per_image(a, x) * x
         if cond is None and self.conditioner is not None and not takes(self.model, 2):
             cond = self.conditioner([()]).to(x).expand(len(x), -1)
         F = self.model(x_t, t) if cond is None else self.model(x_t, t, cond)
         return per_image(b, x) * x + per_image(c, x) * like(F, x)
+
+    def check_cond(self, cond: Any, x: X) -> None:
+        """A row of cond that is too few would be taken for all images, and nobody would know."""
+        if cond is None:
+            return
+        if not isinstance(cond, Tensor) or len(cond) != len(x):
+            given = f"{len(cond)} rows" if isinstance(cond, Tensor) else type(cond).__name__
+            raise InputError(
+                f"cond is {given} for {len(x)} images; it is a tensor with a row for each, such as "
+                "conditioner(condition_sets)"
+            )
+        if not takes(self.model, 3):
+            raise InputError(
+                "the model is called as model(x_t, t): cond cannot be told to it; give one that "
+                "is called as model(x_t, t, cond)"
+            )
 
     @property
     def shape(self) -> Shape:
@@ -163,7 +183,9 @@ def from_flow(
 
     last: what the model calls the time of pure noise; t runs from 0 to there, in real numbers. Many
         models count to 1000. The other arguments are those of `from_eps`."""
-    return Adapted(model, flow(last), conditioner, shape)
+    if not isinstance(last, Real) or not last > 0:
+        raise InputError(f"last is the time of pure noise, a number above 0, not {last!r}")
+    return Adapted(model, flow(float(last)), conditioner, shape)
 
 
 def eps(steps: "Steps") -> Convention:
@@ -268,12 +290,30 @@ def falling(alphas_cumprod: Numbers) -> Float[Tensor, " steps"]:
     return alpha
 
 
-def levels(x: X, sigma: object) -> Sigmas:
-    """sigma, if it is one noise level an image."""
+def name_of(model: Model) -> str:
+    return getattr(model, "__name__", type(model).__name__)
+
+
+def check_shape(shape: Any) -> None:
+    try:
+        sides = [operator.index(side) for side in shape]
+    except TypeError:  # of what is no list, or no whole number
+        sides = []
+    if len(sides) != 3 or min(sides) < 1:
+        raise InputError(f"shape is (channels, height, width), not {shape!r}")
+
+
+def levels(x: Any, sigma: object) -> Sigmas:
+    """sigma, if it is one noise level an image of x."""
+    if not isinstance(x, Tensor) or x.ndim != 4:
+        given = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        raise InputError(f"x is {given}, not a tensor [batch, channel, height, width]")
     if not isinstance(sigma, Tensor):
+        one = isinstance(sigma, Real)
+        advice = f"torch.full((len(x),), {sigma})" if one else "torch.as_tensor(sigma)"
         raise InputError(
             f"sigma is a {type(sigma).__name__}; give one noise level an image, as a tensor: "
-            f"torch.full((len(x),), {sigma})"
+            f"{advice}"
         )
     if sigma.shape != x.shape[:1]:
         raise InputError(

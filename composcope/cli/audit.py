@@ -17,6 +17,7 @@ from composcope import audit, options
 from composcope.errors import InputError
 from composcope.files import write_png
 from composcope.locality.given import foreign, object_at, read_condition_sets, shape_of
+from composcope.pictures import MOST
 from composcope.results import add_rows, check_out, tell_rows
 from composcope.runs.data import as_x, read
 
@@ -41,6 +42,8 @@ def main(args: Args) -> None:
     check_out(args.out)
     if args.num < 1 or (args.size is not None and args.size < 1):
         raise InputError("--num and --size are at least 1")
+    if args.size is not None and args.size**2 > MOST:
+        raise InputError(f"--size {args.size}: more than {MOST} pixels are not measured")
     denoiser = object_at(args.denoiser, "denoiser")
     conditioner = None if args.conditioner is None else object_at(args.conditioner, "--conditioner")
     pictures = read(args.images)
@@ -48,7 +51,8 @@ def main(args: Args) -> None:
     asked = read_condition_sets(args.asked, len(images), len(pictures))
     with foreign(args.denoiser, args.conditioner):
         found = audit(denoiser, images, asked, conditioner, args.sigmas or None, seed=args.seed)
-    found = replace(found, about={"run": args.denoiser, **found.about})
+    # As the user knows it: two networks of one class are two models.
+    found = replace(found, about={**found.about, "run": args.denoiser})
     rows = found.rows()
     add_rows(args.out, rows)
     picture = args.out.with_suffix(".png")

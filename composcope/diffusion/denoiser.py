@@ -99,6 +99,33 @@ def check_denoiser(denoiser: Any, where: str) -> None:
     raise InputError(f"{where}: {kind} is not called as denoiser(x, sigma, cond); {advice}")
 
 
+def plain_sets(condition_sets: Any) -> Any:
+    """Arrays and tensors of conditions as the lists that they hold; all else as it is."""
+    if isinstance(condition_sets, np.ndarray | Tensor):
+        return condition_sets.tolist()
+    if isinstance(condition_sets, list | tuple):
+        arrays = np.ndarray | Tensor
+        return [some.tolist() if isinstance(some, arrays) else some for some in condition_sets]
+    return condition_sets
+
+
+def cond_of(conditioner: Any, condition_sets: Sequence[ConditionSet], seed: int) -> Conds:
+    """What a conditioner makes of condition sets, if it keeps its contract."""
+    count, name = len(condition_sets), type(conditioner).__name__
+    if not takes(conditioner, 2):
+        raise InputError(f"{name} is not called as conditioner(condition_sets, seed)")
+    wanted = f"for {count} sets; it returns a tensor [batch, features] with a row for each"
+    return checked_rows(conditioner(condition_sets, seed), count, name, wanted)
+
+
+def checked_rows(made: Any, count: int, who: str, wanted: str) -> Conds:
+    """What a conditioner made, if it has so many rows."""
+    if isinstance(made, Tensor) and made.ndim == 2 and len(made) == count:
+        return made
+    found = list(made.shape) if isinstance(made, Tensor) else type(made).__name__
+    raise InputError(f"{who} returns {found} {wanted}")
+
+
 class Wrapper:
     """A denoiser around another one; what it does not change is the inner one's."""
 

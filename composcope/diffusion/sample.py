@@ -16,7 +16,15 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, Drawer, X
+from composcope.diffusion.denoiser import (
+    Cond,
+    ConditionSet,
+    Denoiser,
+    Drawer,
+    X,
+    cond_of,
+    plain_sets,
+)
 from composcope.errors import InputError, check_name
 from composcope.progress import track
 
@@ -169,6 +177,23 @@ def sample(
     return torch.cat(drawn)
 
 
+def usable(device: torch.device | str) -> torch.device | str:
+    """A device that torch can compute on here; an InputError for others."""
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError):
+        kind = ""
+    if kind not in ("cpu", "cuda", "mps"):
+        raise InputError(
+            f"--device: there is no device {device!r} to compute on; cpu and cuda are devices"
+        )
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"--device {device}: this machine has no GPU that torch can use")
+    if kind == "cuda" and (torch.device(device).index or 0) >= torch.cuda.device_count():
+        raise InputError(f"--device {device}: this machine has {torch.cuda.device_count()} GPUs")
+    return device
+
+
 def draw(
     model: Drawer,
     condition_sets: Sequence[ConditionSet],
@@ -184,6 +209,7 @@ def draw(
     model: a loaded run, or a wrapper around one, such as LocalConditions(load("exp2")).
     seeds: 0, 1, 2, ... if none are given. A picture depends on its seed, not on its batch."""
     check_drawer(model, "draw")
+    condition_sets = plain_sets(condition_sets)
     check_asked(model, condition_sets)
     seeds = range(len(condition_sets)) if seeds is None else seeds
     try:  # whole numbers of numpy and torch are numbers too
@@ -199,12 +225,16 @@ def draw(
         raise InputError("draw: no condition sets; [()] asks for one image with nothing in it")
     if steps < 2:
         raise InputError(f"draw: {steps} steps; a walk from noise to an image takes at least 2")
+    if not isinstance(batch, int) or batch < 1:
+        raise InputError(f"draw: batch is how many images are drawn at a time, not {batch!r}")
+    if not all(-(2**63) <= seed < 2**64 for seed in seeds):
+        raise InputError("draw: a seed is a whole number of at most 64 bits")
     cond = None
     if model.conditioner is not None:
         pairs = zip(condition_sets, seeds, strict=True)
-        rows = [model.conditioner([conditions], seed) for conditions, seed in pairs]
+        rows = [cond_of(model.conditioner, [conditions], seed) for conditions, seed in pairs]
         cond = torch.cat(rows).float()  # like x, whatever a conditioner counts in
-    how = solver, None, batch, what, device
+    how = solver, None, batch, what, usable(device)
     return model.decode(sample(model, seeds, model.shape, cond, noise_levels(steps), *how))
 
 

@@ -6,10 +6,11 @@ A measurement: a function from a model to rows. Commands, the study, the explore
 this one."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
@@ -67,11 +68,16 @@ def evaluate(
             f"evaluate: a {noun} of this model cannot be counted: the detector knows the objects "
             "of scenes alone; `audit` measures where conditions act"
         )
-    if num < 1 or steps < 2 or not tolerance > 0:
+    whole = all(isinstance(number, int) for number in (num, steps, seed, batch))
+    if not whole or not isinstance(tolerance, int | float):
+        numbers = "num, steps, seed and batch are whole numbers, tolerance is a number"
+        raise InputError(f"evaluate: {numbers}")
+    if num < 1 or steps < 2 or batch < 1 or not tolerance > 0:
         needed = "at least 1 image for each K, 2 steps and a tolerance above 0"
         raise InputError(f"evaluate: {needed} are needed")
-    if isinstance(K, int):
-        raise InputError(f"evaluate: K is a list of numbers of conditions, such as [{K}], not {K}")
+    if not isinstance(K, Iterable) or not all(isinstance(k, int | np.integer) for k in K):
+        like = [K] if isinstance(K, int) else [1, 2]
+        raise InputError(f"evaluate: K is a list of numbers of conditions, such as {like}, not {K}")
     Ks = sorted({k for k in K if k <= conditioner.most})
     if not Ks or Ks[0] < 0:
         raise InputError(f"evaluate: K is some of 0 to {conditioner.most} for {conditioner.noun}s")

@@ -235,8 +235,8 @@ def audit(
     check_denoiser(denoiser, "audit")
     contract.check_images(images)
     images = images.detach()
-    chosen = torch.as_tensor(noise_levels(9)[:-1] if sigmas is None else sigmas, dtype=images.dtype)
-    contract.check_levels(chosen, states)
+    chosen = contract.levels_of(sigmas, states, images)
+    contract.check_numbers(seed, radius)
     given = condition_sets
     conditioner, asked = contract.check_conditions(denoiser, conditioner, given, len(images))
     places = contract.places_of(asked, conditioner)

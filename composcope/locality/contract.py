@@ -1,6 +1,7 @@
 """What can be wrong with what somebody else made, each in one sentence."""
 
 import inspect
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, ConditionSet, Conds, Denoiser, X
+from composcope.diffusion import denoiser as contract
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X, plain_sets
+from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
 
 STATES = ("noised", "trajectory")
@@ -36,20 +39,9 @@ def is_place(condition: Any) -> bool:
 
 def cond_of(conditioner: Any, condition_sets: Sequence[ConditionSet], x: X, seed: int) -> Cond:
     """cond of each image, if the conditioner gives as many rows as there are images."""
-    if conditioner is None:
-        return None
-    count = len(condition_sets)
-    wanted = f"for {count} sets; it returns a tensor [batch, features] with a row for each"
-    name = type(conditioner).__name__
-    return checked_rows(conditioner(condition_sets, seed), count, name, wanted).to(x)
-
-
-def checked_rows(made: Any, count: int, who: str, wanted: str) -> Conds:
-    """What a conditioner made, if it has so many rows."""
-    if isinstance(made, Tensor) and made.ndim == 2 and len(made) == count:
-        return made
-    found = list(made.shape) if isinstance(made, Tensor) else type(made).__name__
-    raise InputError(f"{who} returns {found} {wanted}")
+    return (
+        None if conditioner is None else contract.cond_of(conditioner, condition_sets, seed).to(x)
+    )
 
 
 def places_of(condition_sets: Sequence[ConditionSet], conditioner: Any) -> Places | None:
@@ -74,7 +66,7 @@ def check_images(images: Any) -> None:
     if not isinstance(images, Tensor) or images.ndim != 4:
         found = list(images.shape) if isinstance(images, Tensor) else type(images).__name__
         raise InputError(f"audit: images are {found}, not a tensor [batch, channel, height, width]")
-    if not images.is_floating_point() or images.dtype == torch.bfloat16 or not len(images):
+    if not images.is_floating_point() or images.dtype == torch.bfloat16 or not images.numel():
         raise InputError(
             f"audit: {len(images)} images of {images.dtype}; give some in the denoiser's own x, "
             "floats that numpy knows"
@@ -85,20 +77,40 @@ def check_images(images: Any) -> None:
 
 def check_pixels(pixels: Any) -> tuple[tuple[int, int], ...]:
     try:
-        return tuple((int(row), int(column)) for row, column in pixels)
+        index = operator.index  # and not int, for which half a pixel is the first
+        return tuple((index(row), index(column)) for row, column in pixels)
     except (TypeError, ValueError):
         raise InputError(f"pixels are a list of (row, column), not {pixels!r}") from None
+
+
+def levels_of(sigmas: Any, states: str, images: X) -> Float[Tensor, " levels"]:
+    """The noise levels of an audit, nine if none are given."""
+    given = noise_levels(9)[:-1] if sigmas is None else sigmas
+    try:
+        levels = torch.as_tensor(given, dtype=images.dtype)
+    except (TypeError, ValueError, RuntimeError):
+        levels = images.new_zeros(0)
+    check_levels(levels, states)
+    return levels
 
 
 def check_levels(sigmas: Tensor, states: str) -> None:
     if states not in STATES:
         raise InputError(f"audit: states is one of {', '.join(STATES)}, not {states!r}")
-    if sigmas.ndim != 1 or not len(sigmas) or not bool((sigmas > 0).all()):
+    good = (sigmas > 0) & sigmas.isfinite()
+    if sigmas.ndim != 1 or not len(sigmas) or not bool(good.all()):
         raise InputError("audit: sigmas are a list of noise levels above 0, at least one")
     if states == "trajectory" and not bool((sigmas.diff() < 0).all()):
         raise InputError(
             "a trajectory passes through falling noise levels; give the sigmas in that order"
         )
+
+
+def check_numbers(seed: Any, radius: Any) -> None:
+    if not isinstance(seed, int | np.integer):
+        raise InputError(f"audit: seed is a whole number, not {seed!r}")
+    if not isinstance(radius, int | float) or not radius > 0:
+        raise InputError(f"audit: radius is a part of the image's side, above 0, not {radius!r}")
 
 
 def check_conditions(
@@ -112,6 +124,10 @@ def check_conditions(
                 "condition_sets=, on a command line --asked"
             )
         return None, [()] * count
+    condition_sets = plain_sets(condition_sets)
+    if not isinstance(condition_sets, Sequence) or isinstance(condition_sets, str):
+        kind = type(condition_sets).__name__
+        raise InputError(f"audit: condition sets are a list, one set for each image, not {kind}")
     if len(condition_sets) != count:
         raise InputError(f"audit: {len(condition_sets)} condition sets for {count} images")
     for asked in condition_sets:

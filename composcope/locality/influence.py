@@ -13,9 +13,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, Conditioner, ConditionSet, Conds, Denoiser, X
+from composcope.diffusion.denoiser import (
+    Cond,
+    Conditioner,
+    ConditionSet,
+    Conds,
+    Denoiser,
+    X,
+    check_denoiser,
+    checked_rows,
+)
 from composcope.diffusion.sample import noise, walk
-from composcope.locality.contract import check_conditioner, check_set, checked_rows
+from composcope.locality.contract import check_conditioner, check_set
 from composcope.locality.jacobian import Sigma, levels
 
 
@@ -28,6 +37,7 @@ def influence(
     seed: int = 0,
 ) -> Float[Tensor, "condition height width"]:
     """Equation 10 for every condition, averaged over the batch; image i is asked with seed + i."""
+    check_denoiser(denoiser, "influence")
     check_conditioner(conditioner)
     check_set(condition_set)
     sets = [condition_set] * len(x)
@@ -51,10 +61,11 @@ def without_each_denoised(
 ) -> list[Tensor]:
     """Each image denoised with its whole condition set, then without each of its conditions."""
     seeds = range(seed, seed + len(condition_sets))
+    at = levels(sigma, x)
     conds = [without_each(conditioner, *of).to(x) for of in zip(condition_sets, seeds, strict=True)]
     counts = [len(cond) for cond in conds]
     image = torch.repeat_interleave(torch.tensor(counts, device=x.device))
-    x0 = denoiser(x[image], levels(sigma, x)[image], torch.cat(conds))
+    x0 = denoiser(x[image], at[image], torch.cat(conds))
     return list(x0.split(counts))
 
 

@@ -4,6 +4,7 @@
 
 Pixels that share L_i share a pass; the passes of a batch are evaluated together."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -37,6 +38,17 @@ def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "Lo
     return LocalConditions(denoiser, neighbourhoods=neighbourhoods)
 
 
+def check_neighbourhoods(given: Any) -> None:
+    if inspect.isclass(given) or not isinstance(given, Neighbourhoods):
+        kind = getattr(given, "__name__", repr(given))
+        raise InputError(
+            f"LocalConditions: neighbourhoods are such as Nearest() or Strongest(), not {kind}"
+        )
+    radius = getattr(given, "radius", 1.0)
+    if not callable(radius) and not (isinstance(radius, int | float) and radius > 0):
+        raise InputError(f"LocalConditions: a radius is above 0, in image sides, not {radius!r}")
+
+
 class LocalConditions(Wrapper):
     """A denoiser with local conditions: each pixel is given only the conditions near it. It works
     at sampling time and needs no training.
@@ -58,6 +70,10 @@ class LocalConditions(Wrapper):
             raise InputError(
                 f"LocalConditions: {kind} is no conditioner; name it: neighbourhoods={kind}()"
             )
+        if neighbourhoods is not None:
+            check_neighbourhoods(neighbourhoods)
+        if not isinstance(rows, int) or rows < 1:
+            raise InputError(f"LocalConditions: rows is a number of passes at a time, not {rows!r}")
         super().__init__(denoiser)
         self.given = conditioner
         self.neighbourhoods = neighbourhoods or INTERVENTIONS["local"]
@@ -80,6 +96,10 @@ class LocalConditions(Wrapper):
     def __call__(self, x: X, sigma: Sigmas, cond: Cond) -> X:
         if cond is None:
             return self.denoiser(x, sigma, cond)
+        if not isinstance(sigma, Tensor) or not len(x) == len(cond) == sigma.numel():
+            raise InputError(
+                f"LocalConditions: sigma and cond are tensors with a row for each of {len(x)} images"
+            )
         size = (x.shape[2], x.shape[3])
         conditioner = self.conditioner
         rows = [each_alone(conditioner, c) for c in cond]

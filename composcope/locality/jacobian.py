@@ -22,7 +22,14 @@ Pixel = tuple[int, int]  # (y, x): row and column
 
 def levels(sigma: Sigma, x: X) -> Sigmas:
     """One noise level an image, as the contract asks."""
-    return torch.as_tensor(sigma, dtype=x.dtype, device=x.device).expand(len(x))
+    if not isinstance(x, Tensor):
+        raise InputError(f"x is {type(x).__name__}, not a tensor [batch, channel, height, width]")
+    try:
+        return torch.as_tensor(sigma, dtype=x.dtype, device=x.device).expand(len(x))
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(
+            f"sigma is a noise level, or one for each of {len(x)} images, not {sigma!r}"
+        ) from None
 
 
 def pixel_gradient(

@@ -23,6 +23,7 @@ from composcope.scenes import sources
 from composcope.scenes.dataset import Folder, Stream
 from composcope.scenes.rules import Rules
 
+WANTED = "PNG or JPEG files right in it"
 MEASURED = 2048  # images from which the pixel constants are measured
 
 Image = Float[Tensor, "n 3 height width"]
@@ -89,7 +90,7 @@ class Stored:
 def stacked(pictures: list[np.ndarray], size: tuple[int, int], view: str, path: Path) -> Tensor:
     """Pictures from `path`, all of this (width, height): [n, 3, height, width]."""
     if not pictures:
-        raise InputError(f"{path} holds no images")
+        raise InputError(f"{path} holds no images, {WANTED}")
     same = np.stack([sources.resized(picture, size, view) for picture in pictures])
     return torch.from_numpy(same).permute(0, 3, 1, 2)
 

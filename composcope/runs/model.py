@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from composcope.diffusion.denoiser import Cond, Precond, Sigmas, X
 from composcope.diffusion.pixels import Pixels
+from composcope.diffusion.sample import usable
 from composcope.diffusion.train import SNAPSHOTS
 from composcope.errors import InputError, check_name, told_at
 from composcope.nets.layers import normalize
@@ -72,10 +73,15 @@ class Model(nn.Module):
             self.denoiser = Precond(net, UncertaintyHead(), sigma_data, config.architecture.gate)
 
     def forward(self, x: X, sigma: Sigmas, cond: Cond) -> X:
+        if not isinstance(x, Tensor) or x.ndim != 4 or x.shape[1] != self.shape[0]:
+            given = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise InputError(f"x is {given}, not a tensor [batch, {self.shape[0]}, height, width]")
         if not isinstance(sigma, Tensor) or sigma.shape != x.shape[:1]:
             raise InputError(
                 f"sigma is a tensor of {len(x)} noise levels, one an image, not {repr(sigma)[:60]}"
             )
+        if cond is not None and not isinstance(cond, Tensor):
+            raise InputError("cond is a tensor, such as model.conditioner(condition_sets) makes")
         if cond is not None and len(cond) != len(x):
             raise InputError(f"cond has {len(cond)} rows for {len(x)} images; give one an image")
         return self.denoiser(x, sigma, cond)
@@ -180,31 +186,16 @@ def load(
         advice = "train it on with the same command"
         raise InputError(f"{folder} has no {path.name}: the run has not come so far; {advice}")
     config = Config.load(folder / "config.json")
+    own = named_conditioner(conditioner, config.architecture.grid_size)
     tensors = read_tensors(path, finite=True)
     try:
-        model = restored(config, tensors, conditioner).to(device)
+        model = restored(config, tensors, own).to(device)
     except (RuntimeError, KeyError, TypeError, ValueError) as error:
         reason = first_line(error)
         raise InputError(f"{path} does not hold the weights of this run ({reason})") from None
     model.name = folder.resolve().name
     model.snapshot = snapshot
     return model
-
-
-def usable(device: str) -> str:
-    """The name of a device that torch can compute on here; an InputError for others."""
-    try:
-        kind = torch.device(device).type
-    except RuntimeError:
-        kind = ""
-    if kind not in ("cpu", "cuda", "mps"):
-        known = "cpu and cuda are devices"
-        raise InputError(f"--device: there is no device {device!r} to compute on; {known}")
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"--device {device}: this machine has no GPU that torch can use")
-    if kind == "cuda" and (torch.device(device).index or 0) >= torch.cuda.device_count():
-        raise InputError(f"--device {device}: this machine has {torch.cuda.device_count()} GPUs")
-    return device
 
 
 def own_device() -> str:
@@ -227,13 +218,12 @@ def named_conditioner(given: str | type[SumOfParts] | None, grid_size: int) -> S
 
 
 def restored(
-    config: Config, tensors: Mapping[str, Tensor], conditioner: str | type[SumOfParts] | None = None
+    config: Config, tensors: Mapping[str, Tensor], conditioner: SumOfParts | None = None
 ) -> Model:
     # Shipped models are kept in half precision.
     full = {name: tensor.float() for name, tensor in tensors.items()}
     pixels = Pixels(full["pixels.centre"], float(full["pixels.scale"]))
-    own = named_conditioner(conditioner, config.architecture.grid_size)
-    model = Model(config, pixels, conditioner=own)
+    model = Model(config, pixels, conditioner=conditioner)
     model.load_state_dict(full)
     return model.eval().requires_grad_(False)
 
@@ -245,6 +235,8 @@ def name_of(run: str | Path | None) -> str:
 
 def find(run: str | Path) -> Path:
     """The folder of a run: a path, or the name of a shipped model."""
+    if not isinstance(run, str | Path):
+        raise InputError(f"a run is a folder or the name of a model that ships, not {run!r}")
     for folder in (Path(run), SHIPPED / str(run)):
         if (folder / "config.json").is_file():
             return folder

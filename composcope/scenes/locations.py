@@ -155,6 +155,7 @@ class LocationList(Locations):
 def checked(locations: Sequence) -> Float[np.ndarray, "conditions 2"]:
     """Locations as an array, all of them inside the image."""
     for location in locations:
-        if np.shape(location) != (2,) or not all(0 <= part <= 1 for part in location):
+        pair = np.shape(location) == (2,) and not any(isinstance(part, str) for part in location)
+        if not pair or not all(0 <= part <= 1 for part in location):
             raise InputError(f"the location {location} is not a (u, v) in [0, 1]^2")
     return np.array(locations, np.float64).reshape(-1, 2)

@@ -126,6 +126,11 @@ class SumOfParts(ABC):
     def __call__(self, condition_sets: Sequence[Sequence], seed: int = 0) -> Conds:
         cond = np.zeros((len(condition_sets), self.features), np.float32)
         for row, conditions in enumerate(condition_sets):
+            if isinstance(conditions, str | float | int):
+                raise InputError(
+                    f"a condition set is a list of {self.noun}s, not {conditions!r}; a conditioner "
+                    "takes a list of sets"
+                )
             cond[row] = self.parts(conditions, seed + row).sum(0)
         return torch.from_numpy(cond)
 

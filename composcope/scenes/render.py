@@ -46,7 +46,10 @@ def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, ...]:
 
 def shape_of(size: Size) -> tuple[int, int]:
     """(width, height), both at least 1."""
-    width, height = size if isinstance(size, tuple) else (int(size), int(size))
+    try:
+        width, height = size if isinstance(size, tuple) else (int(size), int(size))
+    except (TypeError, ValueError):
+        raise InputError(f"a size is a side or (width, height), not {size!r}") from None
     if min(width, height) < 1 or width * height > MOST_PIXELS:
         advice = "give sizes of at least 1, and no more than 2^26 pixels"
         raise InputError(f"an image of {width}x{height} pixels: {advice}")
@@ -57,6 +60,8 @@ def render(scenes: Sequence[Scene], size: Size = 128) -> UInt8[np.ndarray, "n h 
     """Images of scenes; `size` is a side or (width, height), to which the view is squeezed."""
     if isinstance(scenes, Scene):
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
+    if not isinstance(scenes, Sequence) or not all(isinstance(one, Scene) for one in scenes):
+        raise InputError(f"render takes a list of scenes, not {repr(scenes)[:60]}")
     width, height = shape_of(size)
     across, down = (2 * max(1, round(SAMPLES / side / 2)) for side in (width, height))
     out = np.empty((len(scenes), height, width, 3), np.uint8)

@@ -46,13 +46,18 @@ class Rules:
     view: str = "full"  # of the official frame; in a `square` one all objects are wholly inside
 
     def __post_init__(self) -> None:
-        if np.shape(self.objects) != (2,):
+        if np.shape(self.objects) != (2,) or not all(is_whole(count) for count in self.objects):
             given = repr(self.objects)
             raise InputError(f"objects are a range, fewest and most, such as (1, 3), not {given}")
         low, high = self.objects
         if not 0 <= low <= high <= MOST:
             raise InputError(f"objects are a range within 0-{MOST}, not {low}-{high}")
         for name, allowed in TABLES.items():
+            if isinstance(getattr(self, name), str) or not isinstance(
+                getattr(self, name), Sequence
+            ):
+                given = repr(getattr(self, name))
+                raise InputError(f"{name} are a list, such as {tuple(allowed)[:1]}, not {given}")
             wrong = [value for value in getattr(self, name) if value not in allowed]
             if wrong or not getattr(self, name):
                 given = wrong[0] if wrong else "none"
@@ -60,8 +65,12 @@ class Rules:
         check_name("view", self.view, VIEWS)
         for field in fields(self)[5:-1]:
             value = getattr(self, field.name)
-            if not 0 <= value < math.inf:
+            if not isinstance(value, int | float) or not 0 <= value < math.inf:
                 raise InputError(f"{field.name} is a number from 0 on, not {value}")
+
+
+def is_whole(count: object) -> bool:
+    return isinstance(count, int | np.integer)
 
 
 Places = Sequence[tuple[float, float]] | None
@@ -78,7 +87,14 @@ def sample(seed: int, index: int, rules: Rules, places: Places = None) -> Scene:
 
 def draw(seed: int, start: int, count: int, rules: Rules, places: Places = None) -> list[Scene]:
     """Scenes start .. start + count - 1 of `seed`."""
-    where = np.array(() if places is None else places, float).reshape(-1, 2)
+    if not isinstance(rules, Rules):
+        raise InputError(f"rules are such as Rules(objects=(1, 3)), not {rules!r}")
+    if not is_whole(seed) or not is_whole(start):
+        raise InputError(f"a seed and an index are whole numbers, not {seed!r} and {start!r}")
+    try:
+        where = np.array(() if places is None else places, float).reshape(-1, 2)
+    except (TypeError, ValueError):
+        raise InputError(f"places are a list of (u, v), not {places!r}") from None
     if not ((where >= 0) & (where <= 1)).all():
         raise InputError(
             f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the view's width and height"

@@ -87,8 +87,13 @@ def items(path: str | Path, view: str = "full") -> list[Item]:
         found = of_tars(path)
     elif any(path.glob("*.parquet")):
         found = of_parquet(path)
-    else:
+    elif is_data(path):
         found = of_clevr(path)
+    else:
+        raise InputError(
+            f"{path} does not say what its pictures show: it has no {' or '.join(LISTS)}, no "
+            "shards and no CLEVR scenes; without conditions: composcope train images --data"
+        )
     return [scene_item(*one, view) for one in found]
 
 
@@ -104,9 +109,14 @@ def of_metadata(path: Path) -> Iterator[Item]:
         if not isinstance(name, str) or not name:
             raise InputError(f"{where}: the field `{NAME}` is missing or not a name")
         picture = path / name
-        if ".." in Path(name).parts or not picture.is_file():
+        if not is_inside(name) or not picture.is_file():
             raise InputError(f"{where}: there is no picture {name!r} in {path}")
         yield Item(picture, row, where)
+
+
+def is_inside(name: str) -> bool:
+    """Whether a name in a file cannot lead out of the file's own folder."""
+    return ".." not in Path(name).parts and not Path(name).is_absolute()
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -133,7 +143,9 @@ def conditions(fields: dict[str, Any], field: str | None, where: str) -> list:
 
     A list is itself, also when it is written as JSON in a text. Any other text is one condition, or
     several with commas or semicolons between them. Nothing is no condition."""
-    names = ", ".join(fields) or "(none)"
+    names = ", ".join(fields)
+    if not fields:
+        raise InputError(f"{where}: beside `{NAME}` a field with the conditions is needed")
     if field is None and len(fields) != 1:
         raise InputError(f"{where}: say with --field which field has the conditions: {names}")
     field = next(iter(fields)) if field is None else field
@@ -172,9 +184,12 @@ def of_clevr(path: Path) -> Iterator[Pictured]:
 
 def clevr_picture(path: Path, struct: dict, where: str) -> Path:
     name = struct.get("image_filename")
-    if not isinstance(name, str):
-        raise InputError(f"{where}: the field `image_filename` is missing")
-    for file in (path / "images" / name, path / "images" / str(struct.get("split")) / name):
+    if not isinstance(name, str) or not is_inside(name):
+        raise InputError(f"{where}: the field `image_filename` is missing or not a name")
+    for file in (
+        path / "images" / name,
+        path / "images" / Path(str(struct.get("split"))).name / name,
+    ):
         if file.exists():
             return file
     raise InputError(f"{where}: there is no image {path / 'images' / name}")

@@ -19,12 +19,17 @@ Folders = Sequence[str | Path]
 REACHED = {"K_max": "value", "low": "low", "high": "high"}  # of a row
 
 
-def rows(folders: Folders = (SHIPPED, HERE), **coordinates: Any) -> list[dict[str, Any]]:
+def rows(
+    folders: Folders | str | Path = (SHIPPED, HERE), **coordinates: Any
+) -> list[dict[str, Any]]:
     """Measurements as flat dicts: pandas.DataFrame(rows()) is a table.
 
     folders: where rows are looked for; if none are given, among those that ship and in ./results.
     coordinates: what the rows must have, such as run="exp1", K=6; a list of values means any of
         them."""
+    # A text would else be taken for the folders of its letters, and "/" is one.
+    folders = [folders] if isinstance(folders, str | Path) else folders
+    check_folders("rows", [Path(folder) for folder in folders])
     return [row.flat() for row in where(gather(folders), **coordinates)]
 
 
