@@ -110,6 +110,7 @@ def test_the_draw_is_fixed_and_cheap():
     small = predict.small_runs(28)
     assert small == predict.small_runs(28) and small[:5] == predict.small_runs(5)
     assert small != predict.small_runs(28, seed=1)
+    assert predict.small_runs(0) == []
     assert len({one.config.json() for one in small}) == 28
     for one in small:
         assert predict.cost.training_minutes(one.config, "laptop") <= 10

@@ -65,6 +65,8 @@ def small_runs(count: int = COUNT, preset: str = "laptop", seed: int = 0) -> lis
     found: list[Small] = []
     seen: list[tuple[str, dict[str, Any]]] = []
     for changes in draws(seed):
+        if len(found) == count:
+            break
         experiment = EXPERIMENTS[changes.pop("kind")]
         if (experiment, changes) in seen:
             continue
@@ -75,8 +77,6 @@ def small_runs(count: int = COUNT, preset: str = "laptop", seed: int = 0) -> lis
         images -= images % config.recipe.batch
         name = f"small-{seed}-{len(found):02d}"
         found.append(Small(name, experiment, {**changes, "images": images}, preset))
-        if len(found) == count:
-            break
     return found
 
 
@@ -116,7 +116,7 @@ def main(
         raise InputError("a draw has 0 runs or more")
     small = small_runs(count, preset, seed)
     if dry_run:
-        listed(small, num)
+        listed(small, num, preset)
         return []
     for one in small:
         done = where(read_rows(out), run=one.name, what="length/found", K=K, snapshot="final")
@@ -137,17 +137,17 @@ def main(
     return made
 
 
-def listed(small: Sequence[Small], num: int) -> None:
+def listed(small: Sequence[Small], num: int, preset: str) -> None:
     """What would be trained and measured, with what each takes."""
     total = 0.0
     for one in small:
-        training = cost.training_minutes(one.config, one.preset)
+        training = cost.training_minutes(one.config, preset)
         each_K = 2 * STEPS - 1
         passes = num * each_K * cost.views(one.config)
-        total += training + cost.minutes(passes, one.config, one.preset)
+        total += training + cost.minutes(passes, one.config, preset)
         settings = " ".join(f"{name}={value}" for name, value in one.changes.items())
         print(f"{one.name}  {training:4.1f} min  {one.experiment:6} {settings}")
-    print(f"{len(small)} runs, {total:.0f} minutes of {cost.hardware(small[0].preset)} with asking")
+    print(f"{len(small)} runs, {total:.0f} minutes of {cost.hardware(preset)} with asking")
 
 
 def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
