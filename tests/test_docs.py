@@ -157,6 +157,12 @@ def test_a_card_of_a_student_says_what_it_learned_from():
     assert "none were seen" in text and "images seen" not in text
 
 
+def test_a_card_says_where_the_paper_has_its_model():
+    made = cards(SHIPPED)
+    assert "In the paper: Fig. 1, 2, 10; Tables 1, 2." in made["exp2.md"]
+    assert "Not in the paper: the list with one map" in made["exp3s.md"]
+
+
 def test_equal_shares_in_a_row_are_told_once():
     shares = {3: 0.25, 4: 0.0, 5: 0.0, 7: 0.0, 8: 0.4}
     rows = [Row("length/exact", share, K=K) for K, share in shares.items()]

@@ -162,7 +162,11 @@ def summary(name: str, config: Config) -> str:
             "does in several."
         )
     run = BY_NAME.get(name)
-    return f"{said} In the study: {plain(run.shows)}." if run else said
+    if run is None:
+        return said
+    shows = plain(run.shows)
+    known = not shows.startswith("not in the paper")
+    return f"{said} In the paper: {shows}." if known else f"{said} {shows[0].upper()}{shows[1:]}."
 
 
 def taught_by(teacher: Teacher) -> str:
@@ -233,7 +237,11 @@ def settings(config: Config) -> str:
 def spelled(value: object) -> str:
     """As a reader would write it, settings inside settings too."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {spelled(inner)}" for name, inner in value.items())
+        parts = [
+            f"{name} ({spelled(inner)})" if isinstance(inner, dict) else f"{name} {spelled(inner)}"
+            for name, inner in value.items()
+        ]
+        return ", ".join(parts)
     if isinstance(value, tuple):
         return ", ".join(map(spelled, value)) or "none"
     return str(value)
