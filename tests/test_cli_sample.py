@@ -76,6 +76,7 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path, command):
         ((run, "--asked", "red"), "'red' is not \"u,v u,v ...\""),
         ((colors, "--asked", "mauve"), "there is no colour 'mauve'"),
         ((run, "--intervention", "magic"), "there is no intervention 'magic'"),
+        ((run, "--radius", "0.2"), "give --intervention local as well"),
         ((run, "--solver", "rk4"), "there is no solver 'rk4'"),
         ((run, "-n", "0"), "at least one image"),
         ((run, "--snapshot", "early"), "has not come so far"),
