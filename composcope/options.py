@@ -62,10 +62,6 @@ class Weights:
     radius: Radius = None
     conditioner: Conditioner = None
 
-    def __post_init__(self) -> None:
-        if self.radius is not None and self.intervention is None:
-            raise InputError("--radius is of an intervention: give --intervention local as well")
-
 
 # What becomes of it.
 SHIP = "When finished, add the run under this name to the models that come with the package."

@@ -12,7 +12,7 @@ from composcope import options
 from composcope.errors import InputError
 from composcope.evaluation import Answers, evaluate, evaluate_images, read_answers
 from composcope.files import write_pngs
-from composcope.locality import intervene
+from composcope.locality.intervention import perhaps_intervene
 from composcope.report.evaluation import answer_sheet, curve, table
 from composcope.results import Row, add_rows, check_out, own_folder, tell_rows
 from composcope.runs import load, own_device
@@ -58,7 +58,7 @@ def main(args: Args) -> None:
 
 def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:
     model = load(str(args.run), args.snapshot, args.device, args.conditioner)
-    drawer = intervene(model, args.intervention, args.radius) if args.intervention else model
+    drawer = perhaps_intervene(model, args.intervention, args.radius)
     drawn_from = (dict(drawer.about), args.way, args.seed, args.steps)
     keep = own_folder(args.out, f"{model.name}-{args.snapshot}", *drawn_from)
     how = (args.num, args.way, args.tolerance, args.steps, args.seed)

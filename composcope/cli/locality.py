@@ -12,8 +12,9 @@ from typing import Literal
 from composcope import options
 from composcope.errors import InputError
 from composcope.files import write_pngs
-from composcope.locality import MAPS, intervene, locality
+from composcope.locality import MAPS, locality
 from composcope.locality.audit import table_of
+from composcope.locality.intervention import perhaps_intervene
 from composcope.report.locality import curves, heatmaps
 from composcope.results import add_rows, check_out, own_folder, read_arrays, tell_rows
 from composcope.runs import load, own_device
@@ -45,7 +46,7 @@ def main(args: Args) -> None:
     if args.images is not None and args.states != "noised":
         raise InputError("--images are to put noise on: give --states noised as well")
     model = load(args.run, args.snapshot, args.device, args.conditioner)
-    measured = intervene(model, args.intervention, args.radius) if args.intervention else model
+    measured = perhaps_intervene(model, args.intervention, args.radius)
     asked = None if args.asked is None else model.parse(args.asked)
     clean = None  # images to put noise on, in the model's x; a trajectory needs none
     if args.states == "noised":

@@ -10,7 +10,7 @@ import numpy as np
 from composcope import draw, options
 from composcope.errors import InputError
 from composcope.files import check_file, write_png
-from composcope.locality import intervene
+from composcope.locality.intervention import perhaps_intervene
 from composcope.report.sheets import sheet
 from composcope.runs import load, own_device
 
@@ -34,7 +34,7 @@ def main(args: Args) -> None:
     check_file(args.out)
     model = load(args.run, args.snapshot, args.device, args.conditioner)
     conditions = model.parse(args.asked)
-    drawer = intervene(model, args.intervention, args.radius) if args.intervention else model
+    drawer = perhaps_intervene(model, args.intervention, args.radius)
     how = (args.steps, args.solver, args.batch, "sampling", args.device)
     images = draw(drawer, [conditions] * args.n, range(args.seed, args.seed + args.n), *how)
     dots = [condition for condition in conditions if np.shape(condition) == (2,)]

@@ -38,6 +38,15 @@ def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "Lo
     return LocalConditions(denoiser, neighbourhoods=neighbourhoods)
 
 
+def perhaps_intervene(model: Any, name: str | None, radius: float | None) -> Any:
+    """The model as it is where no intervention is named, as on a command line without one."""
+    if name is not None:
+        return intervene(model, name, radius)
+    if radius is not None:
+        raise InputError("--radius is of an intervention: give --intervention local as well")
+    return model
+
+
 def check_neighbourhoods(given: Any) -> None:
     if inspect.isclass(given) or not isinstance(given, Neighbourhoods):
         kind = getattr(given, "__name__", repr(given))
