@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 import numba
 import pytest
@@ -45,3 +46,11 @@ PLACES = {name: place for place, name in enumerate(LONGEST)}
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: PLACES.get(item.path.stem, len(PLACES)))
+
+
+@pytest.fixture(autouse=True)
+def _denormals() -> Iterator[None]:
+    """Commands of features flush numbers close to nothing to zero, for the whole process."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)

@@ -116,7 +116,7 @@ def row(what: str, value: Estimate | Value, **coordinates: Any) -> Row:
     numbers: dict[str, Any] = asdict(value) if isinstance(value, Estimate) else {"value": value}
     finite = {name: number for name, number in numbers.items() if not unsaid(number)}
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    return Row(what, **(finite | coordinates), commit=commit(), date=now)
+    return Row(what, **({"commit": commit(), "date": now} | finite | coordinates))
 
 
 def unsaid(value: Any) -> bool:

@@ -183,8 +183,10 @@ def load(
     if not path.exists() and folder.parent == SHIPPED:
         raise InputError(f"{run} as it ships has no {snapshot} snapshot, only its final weights")
     if not path.exists():
-        advice = "train it on with the same command"
-        raise InputError(f"{folder} has no {path.name}: the run has not come so far; {advice}")
+        raise InputError(
+            f"{folder} has no {path.name}: the run has not come so far; "
+            "train it on with the same command"
+        )
     config = Config.load(folder / "config.json")
     own = named_conditioner(conditioner, config.architecture.grid_size)
     tensors = read_tensors(path, finite=True)
