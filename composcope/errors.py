@@ -4,8 +4,10 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class InputError(ValueError):
@@ -34,6 +36,30 @@ class Stopped(Exception):
         super().__init__(sentence, number)
         self.sentence = sentence
         self.code = 128 + number  # 130 after Ctrl-C, 143 after SIGTERM, as shells have it
+
+
+@contextmanager
+def foreign(*sources: str) -> Iterator[None]:
+    """An error inside what the user named, FILE.py:NAME or package.module:NAME, is told with its
+    file and line; any other is our own."""
+    try:
+        yield
+    except (InputError, Stopped):
+        raise
+    except Exception as error:
+        files = {file_of(source.rpartition(":")[0]) for source in sources}
+        theirs = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
+        if not theirs:
+            raise
+        where = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}"
+        reason = (str(error).strip() or "no reason is given").splitlines()[0]
+        raise InputError(f"{where}: {type(error).__name__}: {reason}") from error
+
+
+def file_of(place: str) -> str:
+    """The file of a module that was imported by this name, or that is named itself."""
+    file = getattr(sys.modules.get(place), "__file__", None)
+    return file or str(Path(place).resolve())
 
 
 @contextmanager

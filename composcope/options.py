@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -25,7 +26,7 @@ OF_RUN = "A shipped model by name, or a run folder."
 OUTSIDE = "Of a run that was trained with a conditioner from outside."
 Run: TypeAlias = Annotated[str, Positional, arg(metavar="RUN", help=OF_RUN)]
 RunOrNone: TypeAlias = Annotated[str | None, Positional, arg(metavar="RUN", help=OF_RUN)]
-Snapshot: TypeAlias = Annotated[str, arg(help="early, middle or final weights of the run.")]
+Snapshot: TypeAlias = Annotated[str, arg(help="first, early, middle or final weights of the run.")]
 Intervention: TypeAlias = Annotated[
     str | None, arg(metavar="NAME", help=f"At sampling time, without training: {NAMES}")
 ]
@@ -63,6 +64,9 @@ class Weights:
     conditioner: Conditioner = None
 
 
+# By which `evaluate` draws; images that are there already are not drawn.
+DRAWING = "snapshot intervention radius conditioner way num max steps seed device"
+
 # What becomes of it.
 SHIP = "When finished, add the run under this name to the models that come with the package."
 Ship: TypeAlias = Annotated[str | None, arg(metavar="NAME", help=SHIP)]
@@ -86,6 +90,31 @@ def check_numbers(args: Any, name: str = "") -> None:
         raise InputError(f"{name}: a number of {len(str(args))} digits is too large")
     elif isinstance(args, int) and name == "--seed" and args < 0:
         raise InputError(f"{name} {args}: a seed is 0 or more")
+
+
+def check_unused(args: Any, names: str, why: str) -> None:
+    """An InputError for an option that was given and would do nothing here."""
+    for field in dataclasses.fields(args):
+        if field.name in names.split() and getattr(args, field.name) != usual(field):
+            raise InputError(f"--{field.name.replace('_', '-')} {why}")
+
+
+def usual(field: dataclasses.Field) -> Any:
+    """The value of an option that is not given."""
+    made = field.default_factory
+    return field.default if made is dataclasses.MISSING else made()
+
+
+def check_one(args: Any, names: str) -> None:
+    """An InputError for options of which one alone can be done, where more are given."""
+    if sum(bool(getattr(args, name)) for name in names.split()) > 1:
+        raise InputError(f"give one of {', '.join(f'--{name}' for name in names.split())}")
+
+
+def line(conditioner: str | None, *words: str | Path) -> str:
+    """A command to paste into a shell, with the conditioner of its run if that is from outside."""
+    outside = ["--conditioner", conditioner] if conditioner and ":" in conditioner else []
+    return shlex.join(["composcope", *map(str, words), *outside])
 
 
 def whole_numbers(text: str, between: str, option: str, like: str) -> tuple[int, int]:

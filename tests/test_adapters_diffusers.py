@@ -6,6 +6,7 @@ import pytest
 import torch
 from small_sdxl import random_pipeline
 
+from composcope import audit
 from composcope.adapters import from_diffusers
 from composcope.adapters.diffusers import importable
 from composcope.diffusion.denoiser import Drawer
@@ -296,6 +297,12 @@ def test_a_pipeline_in_half_precision_stays_as_it_is():
     pipe = random_pipeline().to(torch.float16)
     pictures = from_diffusers(pipe).decode(torch.randn(1, 4, 8, 8))
     assert pictures.dtype == "uint8" and pipe.vae.dtype == torch.float16
+
+
+def test_a_network_that_is_not_adapted_is_no_denoiser():
+    """It takes three arguments as one does: a time, which sigma is not, and classes."""
+    with pytest.raises(InputError, match=r"make it one: .*from_diffusers\(net, scheduler\)"):
+        audit(unet(), torch.randn(1, 3, 8, 8))
 
 
 def test_what_is_not_known_is_one_sentence():

@@ -12,7 +12,7 @@ from torch import nn
 from torch.func import vjp, vmap
 
 from composcope.adapters import Classes, Phrases, from_eps, from_flow, from_v, from_x0
-from composcope.adapters.prediction import Steps
+from composcope.adapters.convention import Steps
 from composcope.diffusion.denoiser import Conditioner, Drawer
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.errors import InputError

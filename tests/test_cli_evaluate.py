@@ -113,6 +113,15 @@ def test_bad_input_is_one_sentence(args):
         main(args)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"tolerance": 0.0}, {"objects": 0}, {"extras": -1}, {"view": "squre"}]
+)
+def test_what_images_cannot_be_judged_by_is_refused_before_the_work(folder, wrong):
+    sentence = "a tolerance above 0, objects from 1 and extras from 0|there is no view 'squre'"
+    with pytest.raises(InputError, match=sentence):
+        main(Args(images=folder, asked=folder / "none.json", **wrong))
+
+
 @pytest.mark.parametrize("out", [".", "rows", "rows.json", "figure.png"])
 def test_rows_that_cannot_be_written_or_found_again_are_refused_before_the_work(folder, out):
     with pytest.raises(InputError, match="rows go into a file"):

@@ -149,7 +149,10 @@ def test_bad_input_is_one_sentence(tmp_path, monkeypatch, capsys):
     wrong.write_text('{"concepts": 3}')
     for given, said in (
         ([], "give either a RUN, or --sdxl MODEL"),
-        (["color", "--prompt", "a cat"], "give --sdxl MODEL as well"),
+        (
+            ["color", "--prompt", "a cat"],
+            "--prompt is asked of a text-to-image model: give --sdxl MODEL",
+        ),
         (["--sdxl", str(tmp_path)], "hf download"),
         (["--sdxl", "text_control", "--seeds", "1"], "--seeds is at least 2"),
         (["--sdxl", "text_control", "--prompts", str(tmp_path / "none.json")], "none.json"),

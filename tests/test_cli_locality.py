@@ -187,7 +187,7 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
     filled = dots(rows, "filled", 0.1)
     assert [p.reach.value for p in filled] == [0, 1.5, 3]
     panels = scatter({"paper": points, "filled": filled}).axes
-    assert [panel.get_title().endswith("1.00], 3 dots") for panel in panels] == [True, True]
+    assert [panel.get_title().endswith(" 1], 3 dots") for panel in panels] == [True, True]
     assert panels[1].get_xlabel() == "places filled of 6"
 
 

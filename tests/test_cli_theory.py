@@ -2,12 +2,15 @@
 wrong name."""
 
 import json
+import math
 
 import pytest
 from PIL import Image
 from same_process import composcope
 
-from composcope.results import only, read_rows
+from composcope.results import Estimate, only, read_rows
+from composcope.theory.claim import Claim, Toy
+from composcope.theory.measure import TOYS
 
 
 def test_rows_curves_and_figures(capsys, tmp_path):
@@ -33,6 +36,19 @@ def test_the_table_and_a_second_composcope(capsys, tmp_path):
     again = [(row.what, row.value, row.holds) for row in read_rows(out)]
     # The same rows, not more of them.
     assert again == [(row.what, row.value, row.holds) for row in rows]
+
+
+def test_a_claim_that_came_out_as_no_number_is_shown_and_does_not_hold(
+    capsys, tmp_path, monkeypatch
+):
+    claims = [
+        Claim("nan", "it is nothing", 0.0, math.nan),
+        Claim("half", "it is", 0, Estimate(1, 0)),
+    ]
+    monkeypatch.setitem(TOYS["theory"], "lemma_1", lambda: Toy(claims))
+    composcope("theory", "--only", "lemma_1", "--out", tmp_path / "rows.jsonl")
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "theory/nan" in line)
+    assert "not finite" in line and line.split()[-1] == "no"
 
 
 def test_an_unknown_toy_is_named(capsys, tmp_path):

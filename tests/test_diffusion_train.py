@@ -109,7 +109,7 @@ def test_it_learns_and_keeps_what_it_promises(tmp_path):
     )
     lines = logged(tmp_path)
     assert lines[-1]["loss"] < 0.9 * lines[0]["loss"]
-    assert set(run.kept) == {"early", "middle", "final"}
+    assert set(run.kept) == {"first", "early", "middle", "final"}
     assert not same(run.kept["early"], run.kept["middle"])
     assert run.model.net.conv.weight.norm().item() == pytest.approx(1, abs=1e-6)
     assert len(list((tmp_path / "averages").iterdir())) == 3

@@ -45,6 +45,20 @@ def test_a_bug_is_a_traceback():
     assert "ZeroDivisionError" in command("1 / 0").stderr
 
 
+def test_an_error_in_a_file_of_the_user_is_told_with_its_line_and_a_signal_there_is_a_signal(
+    tmp_path,
+):
+    own = tmp_path / "own.py"
+    own.write_text("def call(what):\n    what()\n")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom own import call\n"
+    code += "with foreign('own:call'): call({})"
+    done = command(code.format("lambda: 1 / 0"))
+    said = "composcope: own.py, line 2: ZeroDivisionError: division by zero\n"
+    assert (done.returncode, done.stderr) == (2, said)
+    killed = command(code.format("lambda: __import__('signal').raise_signal(15)"))
+    assert killed.returncode == 143 and killed.stderr.startswith("composcope: stopped")
+
+
 def test_characters_that_a_terminal_lacks_do_not_end_a_command():
     done = command("print('│ ≤ ü')", env={**os.environ, "PYTHONIOENCODING": "latin-1"})
     assert (done.returncode, done.stdout) == (0, "? ? ü\n")

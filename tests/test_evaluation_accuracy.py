@@ -1,10 +1,13 @@
 """The detector's own error: measured once, kept, and measured again when anything behind it
 changes."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 
 from composcope.errors import InputError
-from composcope.evaluation import accuracy
+from composcope.evaluation import Answers, accuracy, judging
 from composcope.scenes.condition import LocationGrid
 
 SIDE = (32, 32)
@@ -66,3 +69,27 @@ def test_another_detector_or_a_damaged_file_is_not_taken(measured, monkeypatch, 
         path.write_text("{")
     with pytest.raises(InputError, match=r"detector-\w+\.json"):
         accuracy.error_of(*asked)
+
+
+def test_only_what_no_scene_can_show_leaves_the_error_unknown(monkeypatch, tmp_path):
+    answers = {1: Answers(np.zeros((1, *SIDE, 3), np.uint8), [((0.5, 0.5),)], [[]])}
+    keep = tmp_path / "one"
+    few = partial(accuracy.error_of, scenes=2)
+    monkeypatch.setattr(judging, "error_of", few)
+
+    def known(tolerance=0.15, view="full"):
+        return judging.known_error(LocationGrid(8), "random", view, tolerance, answers, keep)
+
+    assert known() is not None
+    (kept,) = keep.iterdir()
+    kept.write_text("{")
+    with pytest.raises(InputError, match=r"detector-\w+\.json"):
+        known()
+    with pytest.raises(InputError, match="there is no view 'squre'"):
+        known(0.16, "squre")
+
+    def none(self, condition_set, seed, rules):
+        raise InputError("no scene shows this")
+
+    monkeypatch.setattr(LocationGrid, "scene", none)
+    assert known(0.17) is None

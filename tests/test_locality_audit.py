@@ -8,8 +8,9 @@ import torch
 from composcope.adapters import Classes
 from composcope.errors import InputError
 from composcope.locality import LocalConditions, audit
-from composcope.locality.audit import states_at, table_of
+from composcope.locality.audit import states_at
 from composcope.locality.contract import condition_names
+from composcope.locality.table import table_of
 from composcope.results import row, where
 from composcope.scenes.condition import ColorCounts, LocationGrid
 

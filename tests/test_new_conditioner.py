@@ -93,9 +93,8 @@ def test_one_from_outside_is_imported_when_it_is_named_and_only_then(tmp_path, m
     (tmp_path / "imported").unlink()
 
     done = process("sample", "sizes", "--asked", "large", cwd=tmp_path, code=2)
-    assert (
-        f"the conditioner {name} comes from outside" in done.stderr and done.stderr.count("\n") == 1
-    )
+    assert done.stderr.startswith(f"composcope: the conditioner {name} comes from outside")
+    assert done.stderr.count("\n") == 1
     assert not (tmp_path / "imported").exists()
 
     asked = ("--asked", "large small", "-n", "1", "--steps", "2")
@@ -107,6 +106,66 @@ def test_one_from_outside_is_imported_when_it_is_named_and_only_then(tmp_path, m
         assert load(tmp_path / "sizes", conditioner=name).conditioner.noun == "size"
     finally:
         CONDITIONERS.pop(name, None)
+
+
+# Conditioners with a twist: one whose names have spaces, one that the detector knows nothing of.
+LOOKS = """
+from dataclasses import replace
+from composcope.scenes.condition import Names
+
+class Looks(Names):
+    noun, like, names = "look", "red cube, blue cube", ("red cube", "blue cube", "other look")
+    def read(self, thing, place):
+        look = f"{thing.color} {thing.shape}"
+        return look if look in self.names else "other look"
+    def dress(self, thing, name):
+        return replace(thing, color="red")
+
+class Materials(Names):
+    noun, like, names = "material", "rubber metal", ("rubber", "metal", "glass")
+    def read(self, thing, place):
+        return thing.material
+    def dress(self, thing, name):
+        return replace(thing, material=name)
+"""
+
+
+@pytest.fixture
+def looks(tmp_path, monkeypatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_looks.py").write_text(LOOKS)
+    before = {*CONDITIONERS}
+    yield tmp_path
+    sys.modules.pop("my_looks", None)
+    for name in {*CONDITIONERS} - before:
+        del CONDITIONERS[name]
+
+
+def test_names_with_spaces_are_asked_with_commas_and_every_command_takes_the_class(looks, capsys):
+    name = "my_looks:Looks"
+    more = ("--preset", "smoke", "--images", 160, "--conditioner", name)
+    composcope("train", "exp1", *more, "--out", looks / "my run")
+    # What is printed can be pasted: it runs as it is.
+    command = capsys.readouterr().out.splitlines()[-1].partition("next: ")[2]
+    assert command == f"composcope evaluate '{looks / 'my run'}' --conditioner {name}"
+    run = ("my run", "--conditioner", name)
+    composcope("sample", *run, "--asked", "red cube, blue cube", "-n", 1, "--steps", 2)
+    composcope("features", *run, "--num", 2)
+    assert where(read_rows("results/features.jsonl"), run="my run")
+    # A class of as many features is not the one that the run was trained with.
+    with pytest.raises(InputError, match="the conditioner of this run is my_looks:Looks, not my_"):
+        load("my run", conditioner="my_looks:Materials")
+
+
+def test_an_error_in_a_class_from_outside_is_told_with_its_line(looks, capsys):
+    name = ("--conditioner", "my_looks:Materials")
+    composcope("train", "exp1", "--preset", "smoke", "--images", 160, *name, "--out", "run")
+    line = LOOKS.splitlines().index("        return thing.material") + 1
+    with pytest.raises(SystemExit) as stop:
+        composcope("evaluate", "run", *name, "--num", 1, "--max", 1, "--steps", 2)
+    said = f"my_looks.py, line {line}: AttributeError: 'Found' object has no attribute 'material'"
+    assert stop.value.code == 2 and said in capsys.readouterr().err
 
 
 def process(*words, cwd: Path, code=0):

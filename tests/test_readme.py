@@ -78,16 +78,25 @@ def test_the_numbers_at_equal_images_are_those_of_the_rows(measured):
 
 
 def test_what_is_said_of_the_list_is_measured(measured):
-    about = {"run": "exp3", "images": 256_000, "asked": "paper"}
-    (filled,) = measured(what="length/found", K=6, **about)
-    (local,) = measured(what="locality/conditional_locality", **about)
     text = " ".join(README.split())
-    assert "{value:.1f} [{low:.1f}, {high:.1f}] of 6".format(**filled) in text
-    assert "conditional locality of {value:.2f} [{low:.2f}, {high:.2f}]".format(**local) in text
-    right = [measured(what="length/exact", K=K, **about)[0]["value"] for K in (1, 3)]
-    assert "in {:.0%} of images, three in {:.0%},".format(*right).replace("%", " %") in text
-    for run, words in (("exp3l", "fills {} of 9"), ("exp3", "exp3 {}.")):
-        (nine,) = measured(what="length/found", K=9, **about | {"run": run})
+    end = {"run": "exp3", "images": 512_000}
+    (filled,) = measured(what="length/found", K=6, asked="paper", **end)
+    (local,) = measured(what="locality/conditional_locality", asked="paper", **end)
+    assert (
+        "512,000 images exp3 fills {value:.1f} [{low:.1f}, {high:.1f}] of 6".format(**filled)
+        in text
+    )
+    assert "of 6 (locality {value:.2f} [{low:.2f}, {high:.2f}])".format(**local) in text
+    right = [
+        100 * measured(what="length/exact", K=K, asked="random", **end)[0]["value"]
+        for K in (1, 2, 3, 4, 5)
+    ]
+    assert "three objects in {:.0f}, {:.0f} and {:.0f} % of images".format(*right) in text
+    assert "four and five in {3:.0f} and {4:.0f} %".format(*right) in text
+    (two,) = measured(what="length/complete", K=2, asked="paper", **end)
+    assert two["low"] < 0.5 < two["high"]  # "in half"
+    for run, words in (("exp3l", "fills {} of 9"), ("exp3", "256,000 images, exp3 {}.")):
+        (nine,) = measured(what="length/found", K=9, asked="paper", run=run, images=256_000)
         assert words.format("{value:.1f} [{low:.1f}, {high:.1f}]".format(**nine)) in text
 
 

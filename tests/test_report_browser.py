@@ -20,13 +20,13 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is install
 SCREENS = {390: 844, 1280: 800, 1920: 1080}
 
 # Everything that sticks out of the screen to a side, and every table or figure wider than its
-# place.
+# place; what a reader can scroll to inside a figure's frame is not cut.
 CUT = """() => {
   document.querySelectorAll('details').forEach(one => one.open = true);
   const screen = document.documentElement.clientWidth;
   const cut = [];
   for (const one of document.querySelectorAll('main *')) {
-    if (one.ownerSVGElement) continue;
+    if (one.ownerSVGElement || one.parentElement.closest('.scroll')) continue;
     const box = one.getBoundingClientRect();
     const outside = box.width && (box.right > screen + 1 || box.left < -1);
     const wider = one.clientWidth && one.scrollWidth > one.clientWidth + 1;
@@ -123,6 +123,19 @@ def test_pictures_are_whole_multiples_of_their_pixels(browser, path, width):
     assert drawn and all(
         scale >= 1 and scale == int(scale) and how == "pixelated" for scale, how in drawn
     )
+    tab.close()
+
+
+def test_letters_in_figures_are_readable_on_a_phone(browser, path):
+    """Figures are drawn with letters of 8 or 9 points; a phone shows them at 0.8 of their size or
+    more, and what is wider than the screen scrolls inside its frame."""
+    tab = shown(browser, path, 390)
+    scales = """() => [...document.querySelectorAll('.figures svg')].map(one =>
+      one.getBoundingClientRect().width / parseFloat(one.style.getPropertyValue('--natural')))"""
+    opened = "() => document.querySelectorAll('details').forEach(one => one.open = true)"
+    tab.evaluate(opened)
+    drawn = tab.evaluate(scales)
+    assert len(drawn) > 30 and min(drawn) > 0.79
     tab.close()
 
 

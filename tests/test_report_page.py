@@ -14,6 +14,7 @@ from same_process import composcope
 
 from composcope.cli import arguments, module_of
 from composcope.errors import InputError
+from composcope.report import tables
 from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
 from composcope.report.marks import EXP1, EXP2_LOCAL
@@ -354,3 +355,18 @@ def test_the_square_of_a_gradient_that_is_known():
     reach = (square(gradient, (64, 64)) - 1) / 2
     held = [erf((r + 0.5) / (4 * sqrt(2))) ** 2 for r in (reach - 1, reach)]
     assert held[0] < 0.9 <= held[1]
+
+
+def test_runs_asked_for_random_places_are_shown_beside_the_usual_ones():
+    def exact(run: str, asked: str, K: int, value: float) -> Row:
+        how = {"snapshot": "final", "asked": asked, "tolerance": 0.1, "weights": "w"}
+        return Row("length/exact", value, n=48, run=run, K=K, **how)
+
+    rows = [exact("exp3", "paper", 1, 0.5), exact("exp3", "random", 1, 0.96)]
+    rows += [exact("exp3", "random", 2, 0.964), exact("exp1", "paper", 1, 1.0)]
+    shown = tables.places(rows, [Side("exp1"), Side("exp3")])
+    assert [line[1:3] for line in shown.lines] == [
+        ["the paper's", "50 % at K = 1"],
+        ["random", "96 % at K = 1 to 2"],
+    ]
+    assert "--way random" in str(shown)

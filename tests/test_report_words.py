@@ -61,6 +61,7 @@ WITH_LOCAL = {"intervention": LOCAL.name, "radius": LOCAL.radius}
         (1234.5, "1,234"),
         (0.053, "0.053"),
         (2e-5, "2.0e-05"),
+        (float("nan"), "nan"),
     ],
 )
 def test_two_significant_digits(value, words):

@@ -17,6 +17,7 @@ from composcope.runs.config import Config
 from composcope.runs.data import Stored, complete, images_of, shown_images
 from composcope.runs.training import start
 from composcope.scenes import Rules
+from composcope.scenes.clevr import load_clevr
 from composcope.scenes.condition import Vocabulary
 from composcope.scenes.export import Job, export
 
@@ -105,6 +106,27 @@ def test_pictures_without_labels_are_seen_as_those_with_labels_are(tmp_path):
     config = configure("images", "smoke", {"data": str(tmp_path), "view": "square"})
     assert shown_images(config, 1, None, 0).min() == 1
     assert shown_images(config, 1, tmp_path, 0).min() == 1
+
+
+def test_images_on_disk_say_how_many_objects_a_run_was_trained_on(tmp_path):
+    """K_max counts from there; what the command line says must not differ."""
+    export(Job(6, (16, 16), "clevr", Rules(objects=(2, 5))), tmp_path / "scenes")
+    named = tmp_path / "named"
+    named.mkdir()
+    for name in "ab":
+        Image.new("RGB", (8, 8)).save(named / f"{name}.png")
+    words = '{"file_name": "a.png", "words": []}\n{"file_name": "b.png", "words": ["x", "y"]}\n'
+    (named / "metadata.jsonl").write_text(words)
+
+    scenes = configure("color", "smoke", {"data": str(tmp_path / "scenes")})
+    numbers = [
+        len(scene.objects) for scene in load_clevr(tmp_path / "scenes" / "CLEVR_scenes.json")
+    ]
+    assert complete(scenes).objects == (min(numbers), max(numbers)) != scenes.objects
+    found = {"data": str(named), "conditioner": "vocabulary"}
+    assert complete(configure("exp1", "smoke", found)).objects == (0, 2)
+    with pytest.raises(InputError, match=r"--objects 1-4: the images of .*named have 0-2"):
+        complete(configure("exp1", "smoke", {**found, "objects": (1, 4)}))
 
 
 def test_a_vocabulary_needs_data():

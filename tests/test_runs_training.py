@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from safetensors.torch import load_file
 
 from composcope.cli import evaluate, features, locality, sample
 from composcope.diffusion import checkpoint
+from composcope.diffusion.train import SNAPSHOTS
 from composcope.errors import InputError
 from composcope.files import locked
 from composcope.report.sheets import sheet
@@ -69,11 +71,11 @@ def test_a_run_folder_holds_what_it_should(finished):
         assert picture.size == (4 * 132 + 4, 7 * 132 + 4)
     steps = [json.loads(line)["step"] for line in (finished / "log.jsonl").read_text().splitlines()]
     assert steps == [2, 4, 6, 8]
-    early, middle, final = (load(finished, name) for name in ("early", "middle", "final"))
-    for one, other in ((early, middle), (middle, final)):
+    moments = [load(finished, name) for name in SNAPSHOTS]
+    for one, other in pairwise(moments):
         pairs = zip(one.parameters(), other.parameters(), strict=True)
         assert any(not torch.equal(a, b) for a, b in pairs)
-    assert final.denoiser.sigma_data > 0.1 and not final.training
+    assert moments[-1].denoiser.sigma_data > 0.1 and not moments[-1].training
 
 
 def test_the_same_command_leaves_a_finished_run_alone(finished, capsys):
@@ -171,7 +173,7 @@ def reach(target, folder, changes):
 def same_files(one, other):
     for name in (
         "model.safetensors",
-        "snapshots/early.safetensors",
+        "snapshots/first.safetensors",
         "averages/000000006.safetensors",
     ):
         tensors = load_file(other / name)
@@ -242,7 +244,7 @@ def test_a_full_disk_names_the_file(tmp_path):
     assert child.returncode == 2
     assert "Traceback" not in child.stderr
     assert re.search(
-        r"composcope: .*snapshots/early.safetensors cannot be written \(.*too large", child.stderr
+        r"composcope: .*snapshots/first.safetensors cannot be written \(.*too large", child.stderr
     )
     assert not list(tmp_path.rglob("*.part"))
 
@@ -324,7 +326,7 @@ def test_unknown_runs_and_snapshots_are_refused(tmp_path, finished):
     with pytest.raises(InputError, match="there is no run 'nowhere'; it is a run folder or one of"):
         load("nowhere")
     with pytest.raises(
-        InputError, match="no snapshot 'last'; the snapshots are early, middle, final"
+        InputError, match="no snapshot 'last'; the snapshots are first, early, middle, final"
     ):
         load(finished, "last")
     configure("exp1", "smoke").save(tmp_path / "config.json")

@@ -67,8 +67,10 @@ class Classes:
         if condition_set:
             return self.label(condition_set[0])
         if self.null is None:
-            missing = "the model has no class that means nothing asked (null)"
-            raise InputError(f"{missing}, so that a class cannot be left out")
+            raise InputError(
+                "the model has no class that means nothing asked; if it was trained with one, name "
+                "it (null=, in from_diffusers null_class=): without it a class cannot be left out"
+            )
         return self.null
 
     def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds:

@@ -1,6 +1,6 @@
 """Models of diffusers as denoisers; this file and features/sdxl.py are all that knows diffusers.
 
-x0 = b x + c net(a x, t, class or text)       a, b, c, t: prediction.py, by the scheduler"""
+x0 = b x + c net(a x, t, class or text)       a, b, c, t: convention.py, by the scheduler"""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -13,14 +13,14 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.adapters import prediction
+from composcope.adapters import convention
 from composcope.adapters.conditions import Classes, Phrases
-from composcope.adapters.prediction import Adapted, Convention, Shape, Steps, pictures
+from composcope.adapters.prediction import Adapted, Shape, pictures
 from composcope.diffusion.denoiser import Cond, X
 from composcope.errors import InputError
 
 # By the names that schedulers use.
-PREDICTIONS = {"epsilon": prediction.eps, "v_prediction": prediction.v, "sample": prediction.x0}
+PREDICTIONS = {"epsilon": convention.eps, "v_prediction": convention.v, "sample": convention.x0}
 EDM_SIGNS = {"epsilon": 1, "v_prediction": -1}
 
 
@@ -134,23 +134,23 @@ def shape_of(net: Any) -> tuple[int, int, int] | None:
     return net.config.in_channels, height, width
 
 
-def convention_of(scheduler: Any, real: bool) -> Convention:
+def convention_of(scheduler: Any, real: bool) -> convention.Convention:
     """a, b, c and t of the noise that a scheduler stands for."""
     config = scheduler.config
     kind = type(scheduler).__name__
     predicts = config.get("prediction_type", "epsilon")
     if kind.startswith("FlowMatch") or predicts == "flow_prediction":
-        return prediction.flow(float(config.num_train_timesteps))
+        return convention.flow(float(config.num_train_timesteps))
     if kind.startswith("EDM") and predicts in EDM_SIGNS:
-        return prediction.edm(float(config.sigma_data), EDM_SIGNS[predicts])
+        return convention.edm(float(config.sigma_data), EDM_SIGNS[predicts])
     if predicts not in PREDICTIONS or not hasattr(scheduler, "alphas_cumprod"):
         raise InputError(
             f"{kind} with the prediction {predicts!r} is not known; known are schedulers with "
             f"alphas_cumprod that predict {', '.join(PREDICTIONS)}, EDM's, and flow matching"
         )
     if config.get("timestep_type") == "continuous" and predicts == "v_prediction":
-        return prediction.edm(1.0, -1)  # trained at all noise levels: there is no last step
-    return PREDICTIONS[predicts](Steps(scheduler.alphas_cumprod, real))
+        return convention.edm(1.0, -1)  # trained at all noise levels: there is no last step
+    return PREDICTIONS[predicts](convention.Steps(scheduler.alphas_cumprod, real))
 
 
 # The arguments of a network beside x_t and t, made of x_t and cond.

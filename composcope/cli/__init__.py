@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union
 
 import tyro
 
-from composcope.errors import InputError, sentences
+from composcope.errors import InputError, foreign, sentences
 from composcope.options import check_numbers
 
 COMMANDS = {
@@ -59,7 +59,8 @@ def main() -> None:
             command = module_of(name)
             args = arguments(command, name, rest)
             check_numbers(args)
-            command.main(args)
+            with foreign(*(word.rpartition("=")[2] for word in rest if ":" in word)):
+                command.main(args)
         else:
             names = ", ".join(COMMANDS)
             raise InputError(f"there is no command {name!r}; the commands are {names}")

@@ -16,7 +16,7 @@ from tyro.conf import Positional
 from composcope import audit, options
 from composcope.errors import InputError
 from composcope.files import write_png
-from composcope.locality.given import foreign, object_at, read_condition_sets, shape_of
+from composcope.locality.given import object_at, read_condition_sets, shape_of
 from composcope.pictures import MOST
 from composcope.results import add_rows, check_out, tell_rows
 from composcope.runs.data import as_x, read
@@ -49,8 +49,7 @@ def main(args: Args) -> None:
     pictures = read(args.images)
     images = as_x(pictures[: args.num], shape_of(denoiser, args.size), args.images)
     asked = read_condition_sets(args.asked, len(images), len(pictures))
-    with foreign(args.denoiser, args.conditioner):
-        found = audit(denoiser, images, asked, conditioner, args.sigmas or None, seed=args.seed)
+    found = audit(denoiser, images, asked, conditioner, args.sigmas or None, seed=args.seed)
     # As the user knows it: two networks of one class are two models.
     found = replace(found, about={**found.about, "run": args.denoiser})
     rows = found.rows()

@@ -56,4 +56,4 @@ def main(args: Args) -> None:
         return
     folder = args.out or Path("runs") / f"{model.name}-student"
     distill(model, teacher, config, folder, sheet, args.device)
-    tell_run("student", folder, args.ship)
+    tell_run("student", folder, args.ship, config.conditioner)

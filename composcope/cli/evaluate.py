@@ -45,14 +45,16 @@ def main(args: Args) -> None:
     if (args.run is None) == (args.images is None) or (args.images is None) != (args.asked is None):
         raise InputError("give either a RUN, or --images DIR with --asked asked.json")
     if args.images and args.asked:
+        options.check_unused(args, options.DRAWING, "is of a RUN; --images are drawn already")
         folder = args.out.with_suffix("") / args.images.resolve().name
         how = (args.tolerance, args.objects, args.extras, args.view)
         rows, answers = evaluate_images(args.images, args.asked, None, *how, folder)
     else:
+        options.check_unused(args, "objects extras view", "is of --images; a RUN has its own")
         rows, answers, folder = judge_run(args)
     add_rows(args.out, rows)
     write_pngs(folder, {"sheet": answer_sheet(list(answers.values())), "exact": curve(rows)})
-    then = f"composcope locality {args.run or 'exp1'}, then composcope report"
+    then = options.line(args.conditioner, "locality", args.run or "exp1") + "; composcope report"
     tell_rows(rows, args.out, args.json, f"sheet, curve and images: {folder}", then, table(rows))
 
 

@@ -35,6 +35,7 @@ class Args:
     device: str = field(default_factory=own_device)  # cpu or cuda.
     num: int = 100  # Samples of each condition of a run.
     snapshot: options.Snapshot = "final"
+    conditioner: options.Conditioner = None
     seed: int = 0  # Of the noise; sample i has seed + i, the same for all concepts.
     out: options.Out = Path("results/features.jsonl")
     json: options.Json = False
@@ -45,8 +46,6 @@ def main(args: Args) -> None:
     check_out(args.out)
     if (args.run is None) == (args.sdxl is None):
         raise InputError("give either a RUN, or --sdxl MODEL")
-    if args.text.prompt is not None and args.sdxl is None:
-        raise InputError("--prompt is asked of a text-to-image model: give --sdxl MODEL as well")
     with no_denormals():
         rows, folder, text = of_run(args) if args.run is not None else of_text(args)
     add_rows(args.out, rows)
@@ -56,7 +55,8 @@ def main(args: Args) -> None:
 
 def of_run(args: Args) -> tuple[list[Row], Path, str]:
     """Rows, the folder of means and pictures, and the table to print."""
-    model = load(str(args.run), args.snapshot, args.device)
+    args.text.check_unused()
+    model = load(str(args.run), args.snapshot, args.device, args.conditioner)
     name = f"{model.name}-{args.snapshot}"
     folder = own_folder(args.out, name, model.fingerprint, args.num, args.seed)
     rows = features(model, args.num, args.seed, folder, min(GROUPS, args.num), args.device)
@@ -66,6 +66,7 @@ def of_run(args: Args) -> tuple[list[Row], Path, str]:
 
 def of_text(args: Args) -> tuple[list[Row], Path, str]:
     """The same of a text-to-image model: features of its concepts, then places and words."""
+    options.check_unused(args, "num snapshot conditioner", "is of a RUN, not of --sdxl (--seeds)")
     source = Path(sdxl.folder_of(str(args.sdxl)))
     asked = prompts_for(source, args.text.prompts)
     model = sdxl.load(str(args.sdxl), usable(args.device), DTYPES[args.text.dtype])

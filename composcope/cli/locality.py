@@ -13,8 +13,8 @@ from composcope import options
 from composcope.errors import InputError
 from composcope.files import write_pngs
 from composcope.locality import MAPS, locality
-from composcope.locality.audit import table_of
 from composcope.locality.intervention import perhaps_intervene
+from composcope.locality.table import table_of
 from composcope.report.locality import curves, heatmaps
 from composcope.results import add_rows, check_out, own_folder, read_arrays, tell_rows
 from composcope.runs import load, own_device
@@ -59,7 +59,7 @@ def main(args: Args) -> None:
     rows = locality(measured, asked, *how, memory=args.memory << 20, device=args.device)
     add_rows(args.out, rows)
     write_pngs(keep, {"heatmaps": heatmaps(read_arrays(keep / MAPS)), "curves": curves(rows)})
-    then = f"composcope evaluate {args.run}, then composcope report"
-    if not getattr(model.conditioner, "countable", False):
-        then = "composcope report"  # words are not counted
+    then = "composcope report"
+    if getattr(model.conditioner, "countable", False):  # words are not
+        then = f"{options.line(args.conditioner, 'evaluate', args.run)}; {then}"
     tell_rows(rows, args.out, args.json, f"maps and pictures: {keep}", then, table_of(rows))

@@ -27,10 +27,8 @@ class Args:
 def main(args: Args) -> None:
     folders = [args.results, *([args.study / "results"] if args.study else [])]
     if args.study and not folders[-1].is_dir():
-        raise InputError(
-            f"--study: there is no folder {folders[-1]}; composcope reproduce makes it, "
-            "in a folder of its preset, such as study/laptop"
-        )
+        made = "composcope reproduce makes it, in a folder of its preset, such as study/laptop"
+        raise InputError(f"--study: there is no folder {folders[-1]}; {made}")
     check_folders("--results", [args.results])
     found = material(SHIPPED, folders)
     runs = [Path(run).resolve().name if Path(run).is_dir() else run for run in args.compare or ()]

@@ -33,6 +33,7 @@ class Args:
 def main(args: Args) -> None:
     if args.jobs < 1 or (args.num is not None and args.num < 1):
         raise InputError("--jobs and --num are at least 1")
+    args.job.check(args.executor)
     folder = args.out / args.preset
     only = None if args.only is None else [name.strip() for name in args.only.split(",")]
     study = Study(plan(args.preset, folder, only, args.num, args.seed), folder)

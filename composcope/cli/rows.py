@@ -25,6 +25,7 @@ class Args:
 
 
 def main(args: Args) -> None:
+    options.check_one(args, "csv json parquet")
     check_folders("--folders", args.folders)
     found = where(gather(args.folders), **coordinates_of(args.where))
     if args.parquet:

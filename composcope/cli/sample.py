@@ -39,7 +39,6 @@ def main(args: Args) -> None:
     images = draw(drawer, [conditions] * args.n, range(args.seed, args.seed + args.n), *how)
     dots = [condition for condition in conditions if np.shape(condition) == (2,)]
     write_png(args.out, sheet(images, [dots] * args.n))
-    after = f"composcope locality {args.run} measures what its pixels look at"
-    if getattr(model.conditioner, "countable", False):
-        after = f"composcope evaluate {args.run} counts what is drawn"
+    countable = getattr(model.conditioner, "countable", False)
+    after = options.line(args.conditioner, "evaluate" if countable else "locality", args.run)
     print(f"{args.out}   next: {after}")

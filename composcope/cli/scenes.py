@@ -33,4 +33,5 @@ def main(args: Args) -> None:
     rules = Rules(objects=objects, view=args.view, **still)
     size = options.whole_numbers(args.size, "x", "--size", "128 or 320x240")
     export(Job(args.num, size, args.format, rules, args.seed), args.out)
-    print(f"{args.num} scenes are in {args.out}   next: composcope train exp1 --data {args.out}")
+    after = options.line(None, "train", "exp1", "--data", args.out, "--view", args.view)
+    print(f"{args.num} scenes are in {args.out}   next: {after}")

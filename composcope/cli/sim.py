@@ -38,9 +38,11 @@ def main(args: Args) -> None:
     folder = args.out.with_suffix("")
     told = (args.out, args.json, f"curves and figures: {folder}", "composcope report")
     if not args.circles:
+        options.check_unused(args, "contrast images seed draws", "is of --circles: give it as well")
         rows = measured_toys("sim", args.only, args.out, toy_pictures)
         tell_rows(rows, *told, claims_table(rows))
         return
+    options.check_unused(args, "only", "names toys; --circles trains in place of them")
     run = folder / f"circles-{args.contrast:g}-{args.images}-{args.seed}"
     rows = circles(args.contrast, args.images, args.seed, run, args.draws)
     add_rows(args.out, rows)

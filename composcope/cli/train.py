@@ -59,4 +59,4 @@ def main(args: Args) -> None:
     folder = args.out or Path("runs") / f"{args.experiment}-{args.preset}-{seed}"
     start(args.config, folder, sheet, workers=args.workers)
     if not int(os.environ.get("RANK", 0)):
-        tell_run("run", folder, args.ship, args.config.conditioner not in ("vocabulary", "none"))
+        tell_run("run", folder, args.ship, args.config.conditioner)

@@ -90,10 +90,13 @@ def takes(called: Any, count: int) -> bool:
 
 def check_denoiser(denoiser: Any, where: str) -> None:
     """An InputError for what cannot be called as denoiser(x, sigma, cond)."""
-    if takes(denoiser, 3):
+    theirs = type(denoiser).__module__.startswith("diffusers.")  # takes three, others than these
+    if takes(denoiser, 3) and not theirs:
         return
     kind = getattr(denoiser, "__name__", type(denoiser).__name__)
     advice = "make it one: composcope.adapters.from_x0(model), from_eps, ..."
+    if theirs:
+        advice = "make it one: composcope.adapters.from_diffusers(net, scheduler)"
     if isinstance(denoiser, str):
         advice = f"load it first: load({denoiser!r})"
     raise InputError(f"{where}: {kind} is not called as denoiser(x, sigma, cond); {advice}")

@@ -31,7 +31,7 @@ from composcope.tensors import save_tensors
 
 T = TypeVar("T")
 # shares of the training after which the average is kept
-SNAPSHOTS = {"early": 0.25, "middle": 0.5, "final": 1.0}
+SNAPSHOTS = {"first": 0.125, "early": 0.25, "middle": 0.5, "final": 1.0}
 
 
 def starts(recipe: Recipe, first: int, size: int, parts: range) -> Iterator[int]:

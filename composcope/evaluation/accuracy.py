@@ -17,6 +17,7 @@ from jaxtyping import UInt8
 from scipy.optimize import linear_sum_assignment
 
 from composcope.diffusion.denoiser import ConditionSet
+from composcope.errors import InputError
 from composcope.evaluation.detect import Found, Misjudged, detect, fingerprint, load, nearest
 from composcope.evaluation.k_max import Error, is_near, is_right
 from composcope.evaluation.matching import match
@@ -31,6 +32,10 @@ FRESH = 10**9  # seeds from here on are for measuring, never for training
 STILL = Rules(camera_jitter=0.0, lamp_jitter=0.0)
 Images = UInt8[np.ndarray, "n h w 3"]
 Detect = Callable[[Images], list[list[Found]]]
+
+
+class NoScene(InputError):
+    """There is no scene that shows just what is asked: six objects on one spot, or a word."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,11 @@ def perfect(
     """The perfect drawer: scenes that have just what is asked, rendered; `rules` say all but the
     number of objects."""
     pairs = zip(condition_sets, seeds, strict=True)
-    return render([conditioner.scene(asked, seed, rules) for asked, seed in pairs], size)
+    try:
+        scenes = [conditioner.scene(asked, seed, rules) for asked, seed in pairs]
+    except InputError as error:
+        raise NoScene(str(error)) from None
+    return render(scenes, size)
 
 
 def misjudged(

@@ -15,7 +15,7 @@ import torch
 
 from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
 from composcope.diffusion.sample import check_drawer, draw
-from composcope.errors import InputError
+from composcope.errors import InputError, check_name
 from composcope.evaluation.answers import (
     APART,
     Answers,
@@ -35,6 +35,7 @@ from composcope.results import Row, row
 from composcope.results.samples import read_samples, write_samples
 from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import most_unlabelled
+from composcope.scenes.scene import VIEWS
 
 
 def evaluate(
@@ -161,6 +162,10 @@ def evaluate_images(
     extras: as many objects that were not asked for are allowed, since training left them unlabelled.
     keep: a folder for the detector's own error, which is then not measured again."""
     folder = Path(folder)
+    if not tolerance > 0 or extras < 0 or (trained is not None and trained < 1):
+        needed = "a tolerance above 0, objects from 1 and extras from 0 on are needed"
+        raise InputError(f"evaluate: {needed}")
+    check_name("view", view, VIEWS)
     sets = read_asked(asked)
     conditioner = conditioner or fitting(list(sets.values()), str(asked))
     most = max((len(conditions) for conditions in sets.values()), default=-1)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from composcope.errors import InputError
-from composcope.evaluation.accuracy import error_of
+from composcope.evaluation.accuracy import NoScene, error_of
 from composcope.evaluation.answers import Answers
 from composcope.evaluation.k_max import (
     PAPER_IMAGES,
@@ -80,5 +79,5 @@ def known_error(
     place = Path(keep) if keep else None
     try:
         return error_of(conditioner, way, view, tolerance, shape, list(answers), keep=place)
-    except InputError:
+    except NoScene:
         return None

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from composcope.adapters.prediction import Adapted, ours
+from composcope.adapters.convention import ours
+from composcope.adapters.prediction import Adapted
 from composcope.diffusion.pixels import Pixels
 from composcope.evaluation import evaluate
 from composcope.experiments import command

@@ -13,7 +13,7 @@ import torch
 
 from composcope.errors import InputError
 from composcope.files import read_json
-from composcope.options import File, Prompt
+from composcope.options import File, Prompt, check_unused
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -84,6 +84,11 @@ class TextSettings:
     def __post_init__(self) -> None:
         if self.seeds < 2 or self.steps < 3 or self.locality_steps < 3 or self.grid < 1:
             raise InputError("--seeds is at least 2, --steps and --locality-steps 3, --grid 1")
+
+    def check_unused(self) -> None:
+        """An InputError for any that was given, where no text-to-image model is."""
+        why = "is asked of a text-to-image model: give --sdxl MODEL in place of a RUN"
+        check_unused(self, " ".join(vars(self)), why)
 
     def settings(self, asked: Prompts, model: str, seed: int) -> tuple:
         """All that changes what is measured; more images of the same do not."""

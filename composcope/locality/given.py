@@ -4,37 +4,14 @@ import importlib
 import importlib.util
 import inspect
 import sys
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from composcope.errors import InputError
+from composcope.errors import InputError, foreign
 from composcope.files import read_json
 
 Shape = tuple[int, int, int]
-
-
-@contextmanager
-def foreign(*sources: str | None) -> Iterator[None]:
-    """An error inside what the user named is told with its file and line; any other is our own."""
-    files = {str(Path(source.rpartition(":")[0]).resolve()) for source in sources if source}
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        theirs = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
-        if not theirs:
-            raise
-        where = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}"
-        raise InputError(f"{where}: {type(error).__name__}: {first_line(error)}") from error
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip() or "no reason is given").splitlines()[0]
 
 
 def object_at(source: str, what: str) -> Any:

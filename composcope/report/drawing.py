@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Shaped, UInt8
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from PIL import Image
 
 INK = "#010203"  # stands for the page's own colour of text, light or dark
@@ -55,7 +56,7 @@ def asset(name: str) -> str:
 
 def legend(panel: Axes) -> None:
     """The names of lines above the panel, where they cover nothing, and its title above them."""
-    _, labels = panel.get_legend_handles_labels()
+    handles, labels = panel.get_legend_handles_labels()
     if not labels:
         return
     grid = panel.get_subplotspec()
@@ -64,11 +65,20 @@ def legend(panel: Axes) -> None:
     longest = 35 + 4.8 * max(map(len, labels))  # of a line's sample and its name
     columns = min(len(labels), max(1, int(0.88 * width / longest)))
     spacing = {"columnspacing": 1.2, "handletextpad": 0.5, "borderaxespad": 0.2, "borderpad": 0.2}
-    where = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
-    panel.legend(fontsize=8, ncols=columns, frameon=False, **where, **spacing)
+    where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns}
+    lines = -(-len(labels) // columns)
+    handles, labels = by_line(columns, handles, labels)
+    panel.legend(handles, labels, fontsize=8, **where, **spacing)
     if panel.get_title():
-        lines = -(-len(labels) // columns)
         panel.set_title(panel.get_title(), fontsize=9, pad=8 + 12.5 * lines)
+
+
+def by_line(columns: int, handles: list, labels: list[str]) -> tuple[list, list[str]]:
+    """Handles and labels so that a legend reads line by line; Matplotlib fills columns. What has no
+    intervals, such as chance, comes last."""
+    pairs = sorted(zip(handles, labels, strict=True), key=lambda one: isinstance(one[0], Line2D))
+    named = [pair for column in range(columns) for pair in pairs[column::columns]]
+    return [handle for handle, _ in named], [label for _, label in named]
 
 
 def svg(figure: Figure, words: str) -> str:
@@ -85,7 +95,7 @@ def svg(figure: Figure, words: str) -> str:
     text = re.sub(r'\bid="', f'id="{prefix}', text)
     text = text.replace("url(#", f"url(#{prefix}").replace('href="#', f'href="#{prefix}')
     width = figure.get_figwidth() * 96
-    attributes = f'role="img" aria-label="{html.escape(words)}" style="max-width:{width:.0f}px"'
+    attributes = f'role="img" aria-label="{html.escape(words)}" style="--natural:{width:.0f}px"'
     return re.sub(
         r'<svg (?:[^>]*?)(viewBox="[^"]*")[^>]*>',
         rf'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="{XLINK}" \1 {attributes}>',

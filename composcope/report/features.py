@@ -11,7 +11,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from composcope.report.drawing import legend
+from composcope.report.drawing import by_line, legend
 from composcope.report.locality import lines_by, over, whiskers
 from composcope.report.looks import Look
 from composcope.results import Row, measured, where
@@ -42,9 +42,9 @@ def matrices(
     named: Mapping[str, Float[np.ndarray, "n n"]], concepts: Sequence[str], title: str = ""
 ) -> Figure:
     """One cosine matrix a layer, from -1 to 1; the first of each row names the concepts."""
-    columns = min(6, len(named))
+    columns = min(5, len(named))
     rows = -(-len(named) // columns)
-    side = max(1.5, 0.11 * len(concepts))
+    side = max(1.7, 0.13 * len(concepts))
     size = (side * columns + 1.6, (side + 0.35) * rows + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
@@ -52,11 +52,11 @@ def matrices(
         panel.set_axis_off()
     for index, (panel, name) in enumerate(zip(axes.flat, named, strict=False)):
         shown = panel.imshow(named[name], cmap="RdBu_r", vmin=-1, vmax=1)
-        panel.set_title(name, fontsize=7)
+        panel.set_title(name, fontsize=8)
         first = index % columns == 0
         panel.set(xticks=[], yticks=range(len(concepts)) if first else [])
         if first:
-            panel.set_yticklabels(concepts, fontsize=5 if len(concepts) > 12 else 6)
+            panel.set_yticklabels(concepts, fontsize=6 if len(concepts) > 12 else 8)
     figure.colorbar(shown, ax=axes, shrink=0.6, label="cosine of two directions")
     figure.suptitle(title, fontsize=9)
     return figure
@@ -95,7 +95,7 @@ def text_pictures(
 def profile(rows: Sequence[Row]) -> Figure:
     """Over the layers from input to output: within and between categories, and their ratio."""
     measures = [name for name in MEASURES if where(rows, what=f"features/{name}")]
-    figure = Figure(figsize=(4.2 * len(measures), 3.4), layout="constrained")
+    figure = Figure(figsize=(0.8 + 3.2 * len(measures), 3.4), layout="constrained")
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
     for panel, name in zip(panels, measures, strict=True):
         of_kind = where(rows, what=f"features/{name}")
@@ -110,11 +110,14 @@ def profile(rows: Sequence[Row]) -> Figure:
             )
         for row, style in zip(where(of_kind, part="output"), (":", "--"), strict=False):
             if row.value is not None:
-                panel.axhline(float(row.value), color="gray", ls=style, lw=1, label=row.layer)
+                panel.axhline(
+                    float(row.value), color="gray", ls=style, lw=1, label=f"output, {row.layer}"
+                )
         panel.set(xlabel="layer, input to output", ylabel=MEASURES[name])
         keep_to_values(panel, own)
     columns = min(5, 3 * len(measures))
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=columns)
+    named = by_line(columns, *panels[0].get_legend_handles_labels())
+    figure.legend(*named, loc="outside upper left", ncols=columns, fontsize=8)
     return figure
 
 
@@ -127,7 +130,7 @@ def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
         first = min(row.index or 0 for row in where(rows, part=part))
         panel.axvline(first - 0.5, color="gray", alpha=0.5, lw=0.6, zorder=0)
         above = panel.get_xaxis_transform()
-        panel.text(first - 0.4, 1.0, part, fontsize=7, color="gray", transform=above, va="bottom")
+        panel.text(first - 0.4, 1.0, part, fontsize=8, color="gray", transform=above, va="bottom")
 
 
 def spaces(rows: Sequence[Row]) -> Figure:

@@ -18,7 +18,7 @@ from composcope.results import Row, grouped
 from composcope.study.effects import K_MAX, Measurement, Side, mean_row
 
 FROM_NOISE = f"{NOISE_LEVEL}, from noise to image"
-WIDTH = 5.6  # inches of a figure that shares its line with another
+WIDTH = 4.6  # inches of a figure that shares its line with another, and that a phone can show
 
 
 def look_of(side: Side) -> Look:
@@ -60,7 +60,7 @@ def met_panel(panel: Axes, lines: Lines, noun: str, trained: int | None = None) 
     legend(panel)
 
 
-PAPER_MARKS = {"v1": ("$\\diamondsuit$", "the paper, v1"), "v3": ("$\\star$", "the paper, v3")}
+PAPER_MARKS = {"v1": ("D", "the paper, v1"), "v3": ("*", "the paper, v3")}
 
 
 def forest(
@@ -74,7 +74,7 @@ def forest(
     figure = Figure(figsize=(WIDTH, 1.0 + 0.3 * len(shown)), layout="constrained")
     panel = figure.add_subplot(xlabel=by.words.replace("K_max", "$K_{max}$"))
     paper = {side: paper_of(side) for side in shown if by == K_MAX}
-    theirs: dict[str, Any] = {"ms": 7, "color": "gray", "mew": 0.3}
+    theirs: dict[str, Any] = {"ms": 6, "mfc": "none", "mec": "gray", "mew": 1}
     for index, (side, row) in enumerate(shown.items()):
         style = look_of(side)
         if row is None:
@@ -132,12 +132,12 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure | None:
             panel.set(xticks=[], yticks=[])
             title = f"$\\sigma$ = {kept['sigmas'][level]:.2g}"
             if title != above.get(level):
-                panel.set_title(title, fontsize=8)
+                panel.set_title(title)
             above[level] = title
         acts = kept["influences"][chosen].astype(float)
         if len(kept["places"]):
             crosses(line[None], acts, [pixel], kept["places"])
-        line[0].set_ylabel(label, fontsize=8)
+        line[0].set_ylabel(label)
     return figure
 
 

@@ -67,7 +67,7 @@ def close_figure(pictures: Sequence[Kept]) -> Figure:
 
 def prediction_figure(rows: Sequence[Row]) -> Figure:
     """Early locality and loss against places filled in the end; correlations by noise level."""
-    figure = Figure(figsize=(3 * 3.7, 3.6), layout="constrained")
+    figure = Figure(figsize=(10.4, 3.6), layout="constrained")
     first, second, third = figure.subplots(1, 3)
     for panel, known in ((first, LOCALITY), (second, LOSS)):
         for point in points(rows, known):
@@ -78,7 +78,7 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
             panel.plot(*at, style.marker, color=style.color, ms=5, alpha=0.8, label=named)
         panel.set(xlabel=f"early {known}", ylabel="places filled of 6 in the end")
         for row in where(rows, what="predict/spearman", concept=known, sigma=None)[-1:]:
-            panel.set_title(f"rank correlation {row.estimate}", fontsize=9)
+            panel.set_title(f"rank correlation {told(row)}", fontsize=9)
     levels = [row for row in where(rows, what="predict/spearman", concept=LOCALITY) if row.sigma]
     third.set(xlabel=FROM_NOISE, ylabel="rank correlation", xscale="log", ylim=(-1.05, 1.05))
     if levels:
@@ -106,7 +106,7 @@ def penalty_figure(rows: Sequence[Row]) -> Figure:
     styles = (Look(BLUE, "o"), Look(VERMILLION, "v"), Look(GREEN, "^"))
     for panel, ((axis, most), own) in zip(panels, shown.items(), strict=True):
         by_radius = grouped(own, lambda row: row.radius or 0.0)
-        for style, (radius, some) in zip(styles, by_radius.items(), strict=False):
+        for style, (radius, some) in zip(styles, sorted(by_radius.items()), strict=False):
             over(panel, some, "penalty", style, f"beyond {radius:g} of the image")
         panel.set(xlabel="weight of the penalty in training (0: none)", ylabel=axis)
         panel.set_xscale("symlog", linthresh=0.03)

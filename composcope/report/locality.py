@@ -11,12 +11,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from composcope.report.drawing import legend
+from composcope.report.drawing import by_line, legend
 from composcope.report.looks import Look, look
+from composcope.report.marks import told
 from composcope.results import Estimate, Row, grouped, measured, spearman, where
 
 COLORS = ("blue", "orange", "green", "red", "purple", "brown", "pink", "cyan")  # Matplotlib's tab:
-MOMENTS = {"early": 3.0, "middle": 5.0}  # of training: sizes of dots; those of final weights:
+# Sizes of dots, by how far the training had come.
+MOMENTS = {"first": 2.0, "early": 3.0, "middle": 5.0}
 FINAL = 7.5
 NOISE_LEVEL = "noise level $\\sigma$"
 
@@ -227,9 +229,9 @@ def scatter(by_reach: Mapping[str, Sequence[Dot]]) -> Figure:
         scattered(panel, points)
         panel.set(xlabel=REACHES[reach], ylim=(-0.03, 1.03))
     panels[0].set_ylabel("conditional locality")
-    names = panels[-1].get_legend_handles_labels()
-    places = {"loc": "outside upper left", "ncols": 3 * len(by_reach)}
-    figure.legend(*names, fontsize=8, frameon=False, **places)
+    columns = 3 * len(by_reach)
+    names = by_line(columns, *panels[-1].get_legend_handles_labels())
+    figure.legend(*names, loc="outside upper left", ncols=columns, fontsize=8)
     return figure
 
 
@@ -244,5 +246,5 @@ def scattered(panel: Axes, points: Sequence[Dot]) -> None:
         at = (point.reach.value, point.locality.value)
         panel.errorbar(*at, whiskers(point.locality), whiskers(point.reach), **looks)
     found = correlation(points)
-    words = "too few for a correlation" if found is None else f"rank correlation {found}"
+    words = "too few for a correlation" if found is None else f"rank correlation {told(found)}"
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)

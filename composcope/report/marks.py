@@ -25,7 +25,9 @@ def two(value: Any) -> str:
         return "not measured"
     if isinstance(value, str | bool):
         return str(value)
-    if math.isfinite(value) and abs(value - round(value)) <= 1e-12 * abs(value):
+    if not math.isfinite(value):  # such as the correlation of numbers that are all alike
+        return f"{value:g}"
+    if abs(value - round(value)) <= 1e-12 * abs(value):
         return f"{round(value):,}"
     if abs(value) >= 100:
         return f"{value:,.0f}"

@@ -7,6 +7,7 @@ A question a section: picture, answer in words, folded numbers. Two runs of one'
 """
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -117,7 +118,7 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
     if moved:
         links["moved"] = "Try it yourself"
         body.append(f"<section id=moved><h2>Try it yourself</h2>{moved}</section>")
-    return (
+    text = (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width,initial-scale=1">'
         f"<title>Composcope: {TITLE}</title>{asset('page.css')}</head>"
@@ -125,3 +126,4 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
         f"<footer class=small><p>{FOOTER}</p></footer>"
         f"<dialog aria-label=Enlarged></dialog>{asset('page.js')}</body></html>"
     )
+    return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)

@@ -40,7 +40,7 @@ def drawn(shown: Shown) -> str:
     text = html.escape(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
     place = "wide" if shown.figure.get_figwidth() > WIDE else "part"
-    return f"<figure class={place}>{button}<figcaption>{text}</figcaption></figure>"
+    return f"<figure class={place}><div class=scroll>{button}</div><figcaption>{text}</figcaption></figure>"
 
 
 def gallery(shown: Sequence[Shown], none: str) -> str:
@@ -151,6 +151,6 @@ def walks(material: Material) -> str:
         return missing("No denoising is kept to be shown here; composcope evaluate keeps one.")
     return (
         "<h3>Out of the noise</h3><p class=small>Each model starts from the same noise and is asked "
-        "for the same places: its guess of the final image at every step.</p>"
+        "for the same places. Shown is its guess of the final image, step by step.</p>"
         f"<div class=walks>{''.join(parts)}</div>"
     )

@@ -111,8 +111,9 @@ def figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality: int) ->
         "<figure class=rec data-kind=length>"
         f"{slider('How many places are asked for', ticks, start)}"
         f"{''.join(models)}<script type=application/json>{json.dumps(data)}</script>"
-        "<figcaption>Figure 1 with a slider. Dots are places asked for, rings are objects that were "
-        "found; a dot in a ring is a place filled.</figcaption></figure>"
+        "<figcaption>The first picture of this page with a slider. Dots are places asked for, rings are "
+        "objects that were found; a dot in a ring is a place filled. Counts are means of the images "
+        "shown.</figcaption></figure>"
     )
 
 

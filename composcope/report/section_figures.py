@@ -98,7 +98,7 @@ def intervention_figures(material: Material) -> list[Shown]:
         {
             "Two places that come closer: the share of images in which both are filled. Dashed: what "
             "the detector finds in rendered scenes. Dotted: the share of an object that lies nearer "
-            "to its own place than to the other.": overlap,
+            "to its own place than to the other. Upright: nearer places share a patch of exp2l.": overlap,
             "What they draw: the first image at each distance (above, in image sides), none is "
             "chosen. Red dots are the places asked for.": close,
             "exp2 trained a little further with a penalty on what a condition changes far from its "
@@ -120,7 +120,8 @@ def label_figures(material: Material) -> list[Shown]:
         {
             "Places filled, by which objects were labelled, after equal numbers of training "
             "images.": met(lines, 3),
-            "K_max by label policy, beside Table 2.": forest(rows, sides, K_MAX),
+            "K_max by label policy (which objects are labelled), beside the paper's Table "
+            "2.": forest(rows, sides, K_MAX),
         }
     )
 
@@ -136,7 +137,7 @@ def elsewhere_figures(material: Material) -> list[Shown]:
         alike = f"{run}: how alike the directions of concepts are"
         shown += those(
             {
-                f"{alike}, from the first layer to the last. Thin bars are 95 % intervals.": (
+                f"{alike}, from the first layer to the last, and in the output. Thin bars are 95 % intervals.": (
                     features.profile(hidden) if layers else None
                 ),
                 f"{alike}, within and between categories, in parts of the network and in its "
@@ -186,6 +187,6 @@ def sure_figures(material: Material) -> list[Shown]:
         {
             "The same training from other seeds, after equal numbers of images: places "
             "filled.": filled,
-            "The same: conditional locality.": forest(material.rows, sides, CONDITIONAL),
+            "The same trainings: conditional locality.": forest(material.rows, sides, CONDITIONAL),
         }
     )

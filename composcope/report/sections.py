@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from composcope.report import section_figures, tables, words
+from composcope.report.every_number import every_number
 from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
 from composcope.report.material import Material, of_rooms
@@ -45,7 +46,7 @@ K_MAX_WORDS = (
     "shows all K. Beyond that, no image misses more than two, and more than a quarter show all K. "
     "An object counts if it is within a tenth of the image's side of its place. A single bad image "
     "at small K makes K_max 0, so it is a harsh number; the mean number of places filled, above, "
-    "says more. On eight images, which is what the paper counted, the same rule is kinder: told are "
+    "says more. On eight images, which is what the paper counted, the same rule is kinder: we give "
     "the median and the middle 95 % over draws of eight of our images.",
     "The detector that counts objects sometimes misreads an image; as many failures as that explains "
     "are allowed. Where labels leave objects of training images out, as many extra objects are "
@@ -70,7 +71,7 @@ def of_runs(rows: Sequence[Row], sides: Sequence[Side]) -> list[Row]:
 
 
 def every(rows: Sequence[Row]) -> str:
-    return folded(f"All {len(rows):,} numbers, by run", tables.every_number(rows)) if rows else ""
+    return folded(f"All {len(rows):,} numbers, by run", every_number(rows)) if rows else ""
 
 
 def known_sides(material: Material, what: str = "length/k_max") -> list[Side]:
@@ -89,6 +90,7 @@ def sure_tables(material: Material) -> dict[str, Table]:
     return {
         "Comparisons": tables.comparisons(material.rows),
         "Seeds": tables.lengths(material.rows, at_equal_images(SEEDS, material.rows)),
+        "Other places": tables.places(material.rows, sides),
         "Other tolerances": tables.tolerances(material.rows, sides),
         "The detector's own error": tables.detector(material.rows, sides),
     }
@@ -136,8 +138,8 @@ SECTIONS = (
     Section(
         "forced",
         "What if it is forced to be local?",
-        "A network that sees only patches and the conditions inside them (exp2l) composes where the "
-        "global one (exp2) fails. Local conditions are ours: when sampling, each pixel of exp2 is "
+        "A network that sees only patches and the conditions inside them (exp2l) composes where "
+        "one that sees the whole image (exp2) fails. Local conditions are ours: when sampling, each pixel of exp2 is "
         "given only the condition near it. Nothing is trained.",
         section_figures.forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",

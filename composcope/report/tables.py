@@ -152,6 +152,35 @@ def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     return table(lines)
 
 
+WAYS = {"paper": "the paper's", "random": "random"}
+
+
+def places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
+    """Runs that were asked for random places beside the paper's, a line for each."""
+    lines: list[Line] = []
+    for side in sides:
+        found = {way: of_side(rows, side, "length/exact", asked=way) for way in WAYS}
+        for way, exact in found.items() if all(found.values()) else ():
+            strict = one(rows, side, "length/k_max", rule="strict", asked=way)
+            nine = one(rows, side, "length/found", K=9, asked=way)
+            line: Line = {"run": swatch(side), "places": WAYS[way]}
+            line["share of images that are right"] = "; ".join(by_number(exact, whole_percent))
+            line |= {"strict rule [95 %]": if_known(strict), "filled of 9 [95 %]": if_known(nine)}
+            images = exact[0].images
+            line["training images"] = f"{images:,}" if images else ""
+            lines.append({**line, "command": command_cell(command(exact))})
+    note = (
+        "The paper asks each model for the same places, and the second of them is near the horizon, "
+        "where few training images have an object. Random places are those of a new "
+        "scene of as many small objects."
+    )
+    return table(lines, note)
+
+
+def whole_percent(row: Row) -> str:
+    return f"{row.value:.0%}".replace("%", " %")
+
+
 def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """The share of failures that the detector's own error may explain, by K."""
     measured = {side: of_side(rows, side, "length/error") for side in sides}
@@ -275,69 +304,3 @@ def claim_table(rows: Sequence[Row], room: str) -> Table:
         for row in claims(rows, room)
     )
     return table(lines, CLAIM_WORDS[room])
-
-
-# Every number.
-
-ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
-# Equal in all rows that one command makes.
-ONE_CALL: tuple[str, ...] = (
-    *("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states"),
-    *("seed", "setting", "contrast"),
-)
-ONE_LINE: tuple[str, ...] = (
-    *("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "place", "condition", "part"),
-    *("maps", "concept"),
-)
-
-
-def every_number(rows: Sequence[Row]) -> str:
-    """All rows, folded by run and command; those that differ in one coordinate on one line."""
-    runs = grouped(rows, lambda row: str(row.run or "exact"))
-    return "".join(folded(f"{run}: {len(own):,} numbers", calls(own)) for run, own in runs.items())
-
-
-def calls(rows: Sequence[Row]) -> str:
-    made = grouped(rows, lambda row: (row.room, *(getattr(row, field) for field in ONE_CALL)))
-    parts = []
-    for own in made.values():
-        how = html.escape(coordinates(own[0], ONE_CALL))
-        title = f"<h4>{cell(command_cell(command(own)))}</h4>"
-        parts.append(f"{title}<p class=small>{how}</p>{numbers(own)}")
-    return "".join(parts)
-
-
-def numbers(rows: Sequence[Row]) -> Table:
-    def line(row: Row) -> tuple[str, str | None, tuple]:
-        along = next((field for field in ALONG if getattr(row, field) is not None), None)
-        fixed = tuple(getattr(row, field) for field in ONE_LINE if field != along)
-        return row.what, along, fixed
-
-    lines: list[Line] = []
-    for (what, along, _), own in grouped(rows, line).items():
-        n = max((row.n for row in own if row.n is not None), default="")
-        at = coordinates(own[0], (field for field in ONE_LINE if field != along))
-        values = values_along(own, along)
-        lines.append({"what": what, "where": at, "value [95 % interval]": values, "n": str(n)})
-    return table(lines)
-
-
-def values_along(rows: Sequence[Row], along: str | None) -> Html:
-    ordered = sorted(rows, key=lambda row: getattr(row, along) if along else 0)
-    return Html(" ".join(value_at(row, along) for row in ordered))
-
-
-def value_at(row: Row, along: str | None) -> str:
-    at = "" if along is None else f"{along} {two(getattr(row, along))}"
-    if along == "index" and row.layer:
-        at = row.layer
-    return f"<span><small>{html.escape(at)}</small> {html.escape(told(row))}</span>"
-
-
-def coordinates(row: Row, fields: Iterable[str]) -> str:
-    known = [(field, getattr(row, field)) for field in fields]
-    return ", ".join(f"{field} {spelled(value)}" for field, value in known if value is not None)
-
-
-def spelled(value: object) -> str:
-    return f"({', '.join(map(two, value))})" if isinstance(value, tuple) else two(value)

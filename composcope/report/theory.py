@@ -22,11 +22,18 @@ def claims_table(rows: Sequence[Row]) -> Table:
     """The words of a claim go under its name, so that a line fits a terminal of 80 columns."""
     shown = Table("claim", "predicted", "measured", "holds", box=SIMPLE)
     for row in rows:
-        interval = "" if row.low is None else f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]"
         verdict = "[green]yes[/green]" if row.holds else "[bold red]no[/bold red]"
         name = f"{row.what}\n[dim]{row.claim}[/dim]"
-        shown.add_row(name, predicted(row), f"{row.value:.3g}{interval}", verdict)
+        shown.add_row(name, predicted(row), found(row), verdict)
     return shown
+
+
+def found(row: Row) -> str:
+    """Of a claim's row: "0.42 0.40 to 0.44"; a number that is not finite is none in a row."""
+    if row.value is None:
+        return "not finite"
+    known = row.low is not None and row.high is not None
+    return f"{row.value:.3g}" + (f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]" if known else "")
 
 
 def predicted(row: Row) -> str:
@@ -36,8 +43,11 @@ def predicted(row: Row) -> str:
     return f"{rule}{row.predicted:.3g}{tolerance}"
 
 
+WIDTHS = (4.2, 8.4, 10.2, 11.4)  # inches of one panel, two, three, four: letters stay readable
+
+
 def panels(*titles: str, height: float = 3.2) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(4.2 * len(titles), height), layout="constrained")
+    figure = Figure(figsize=(WIDTHS[len(titles) - 1], height), layout="constrained")
     axes = list(np.atleast_1d(figure.subplots(1, len(titles))))
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, fontsize=9)
@@ -154,7 +164,11 @@ def projective(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in("theory", "Score machines: exact averages over training images, with nothing trained")
+@shown_in(
+    "theory",
+    "Score machines draw with averages over training images; nothing is trained. Ideal: of whole "
+    "images. Local: patch by patch. Local conditional: patch by patch, given the conditions near each",
+)
 def machines(curves: Curves) -> Figure:
     does = {"ideal": "memorises", "local": "ignores what is asked", "local conditional": "composes"}
     titles = (f"{name}: {what} (K = 0..16)" for name, what in does.items())
@@ -184,10 +198,12 @@ def dynamics(curves: Curves) -> Figure:
 @shown_in(
     "sim",
     "The loss at the unseen combination from many random starts, by network and start. Red: "
-    "Swing-by, it falls, climbs, and falls again",
+    "Swing-by, it falls, climbs, and falls again. Tied: two layers with the same weights. Depth: the "
+    "number of layers, otherwise two. Numbers after a stroke: their width. Positive, isotropic: the "
+    "signs of the first weights",
 )
 def swing_by(curves: Curves) -> Figure:
-    figure = Figure(figsize=(13, 8), layout="constrained")
+    figure = Figure(figsize=(10.4, 8), layout="constrained")
     for index, axis in enumerate(figure.subplots(4, 4).flat):
         share, seeds = curves["share"][index], curves["seeds"][index]
         axis.set_title(f"{curves['names'][index]}: {share:.0%} of {seeds} seeds", fontsize=8)
@@ -195,7 +211,7 @@ def swing_by(curves: Curves) -> Figure:
             axis.plot(np.linspace(0, 1, len(loss)), loss, color="C3" if climbed else "0.7", lw=0.7)
         axis.set_yscale("log")
         axis.set_ylim(1e-4, 4)
-        axis.tick_params(labelsize=6)
+        axis.tick_params(labelsize=7.5)
     figure.supxlabel("training (share of the run)", fontsize=9)
     loss = "loss at the unseen corner / its first value; red: Swing-by; the first 30 seeds"
     figure.supylabel(loss, fontsize=9)

@@ -25,7 +25,7 @@ def agrees(rows: Sequence[Row], above: Side, below: Side, by: Measurement = FILL
 
 
 def headline(rows: Sequence[Row]) -> str:
-    """What was found, in one sentence."""
+    """What was found, in two sentences."""
     composes = agrees(rows, EXP1, EXP2)
     if composes == "not measured":
         return "Whether a model composes is not measured yet."
@@ -36,9 +36,9 @@ def headline(rows: Sequence[Row]) -> str:
         "no": ", but its pixels do not respond more locally",
     }
     forced = {
-        "apart": "; forced to respond locally, without retraining, the second model draws more too",
-        "overlap": "; forced to respond locally, the second model seems to draw more too",
-        "no": "; forced to respond locally, the second model draws no more",
+        "apart": ". Forced to respond locally, without retraining, the second model draws more too",
+        "overlap": ". Forced to respond locally, the second model seems to draw more too",
+        "no": ". Forced to respond locally, the second model draws no more",
     }
     return (
         "Trained on one to three objects and asked for nine, a model that learned with every object "
@@ -244,10 +244,10 @@ def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
     """What did not come out, by kind: comparisons, K_max beside the paper, claims of theory."""
     compared = []
     for (place, says), some in findings(rows).items():
-        failed = [comparison for comparison in some if comparison.agrees == "no"]
-        if failed:
-            by = listed([comparison.effect.measurement.words for comparison in failed])
-            compared.append(f"{says} ({place}): not by {by}")
+        for comparison in some:
+            if comparison.agrees == "no":
+                by = comparison.effect.measurement.words
+                compared.append(f"{says} ({place}): not by {by}")
     reached = []
     for side in sides:
         row = k_max(rows, side)

@@ -41,7 +41,7 @@ class Row:
     # Which model.
     # the name of its folder, for people; two runs of one name differ in `weights`
     run: str | None = None
-    snapshot: str | None = None  # early, middle or final
+    snapshot: str | None = None  # first, early, middle or final
     images: int | None = None  # that it was trained on up to here
     weights: str | None = None  # fingerprint
     trained: int | None = None  # the most objects of its training images

@@ -56,6 +56,9 @@ class Architecture:
             )
 
 
+USUAL_OBJECTS = (1, 3)  # the paper's: fewest and most of an image
+
+
 @dataclass(frozen=True)
 class Teacher:
     """What a run was distilled from: another run as an intervention makes it, at states of walks."""
@@ -76,7 +79,7 @@ class Config:
     net: Literal["global", "local"]  # the whole image at once, or cell by cell from patches
     architecture: Architecture
     recipe: Recipe
-    objects: tuple[int, int] = (1, 3)  # fewest and most of a training image
+    objects: tuple[int, int] = USUAL_OBJECTS  # fewest and most of a training image
     jitter: bool = False  # whether camera and lamps move from scene to scene
     view: Literal["full", "square"] = "full"  # what of the official frame the images show
     data: Text = None  # images on disk in place of scenes drawn here

@@ -17,9 +17,10 @@ from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 from composcope.nets.local_unet import LocalUNet
 from composcope.pictures import read_picture
-from composcope.runs.config import Config
+from composcope.runs.config import USUAL_OBJECTS, Config
 from composcope.runs.model import Model, conditioner_of
 from composcope.scenes import sources
+from composcope.scenes.condition import SumOfParts
 from composcope.scenes.dataset import Folder, Stream
 from composcope.scenes.rules import Rules
 
@@ -31,12 +32,29 @@ Images = Callable[[int, int], tuple[Image, Float[Tensor, "n features"] | None]]
 
 
 def complete(config: Config) -> Config:
-    """The configuration with the words of its vocabulary, so that the run explains itself."""
-    if config.conditioner != "vocabulary" or config.words:
+    """The configuration with what its images say, the words of the vocabulary and the numbers of
+    objects, so that the run explains itself."""
+    if config.field and not config.data:
+        raise InputError(f"--field {config.field} is of the metadata of images: give --data")
+    if config.conditioner == "vocabulary" and not config.words:
+        if not config.data:
+            raise InputError("a vocabulary is made from the metadata of images: give --data")
+        config = replace(config, words=sources.words(config.data, config.field))
+    conditioner = conditioner_of(config)
+    if not config.data or conditioner is None:
         return config
-    if not config.data:
-        raise InputError("a vocabulary is made from the metadata of images: give --data")
-    return replace(config, words=sources.words(config.data, config.field))
+    fewest, most = folder_of(config, conditioner).objects
+    if config.objects not in (USUAL_OBJECTS, (fewest, most)):
+        given = "-".join(map(str, config.objects))
+        raise InputError(f"--objects {given}: the images of {config.data} have {fewest}-{most}")
+    return replace(config, objects=(fewest, most))
+
+
+def folder_of(config: Config, conditioner: SumOfParts) -> Folder:
+    """The images on disk of a run with conditions."""
+    side, seed = config.architecture.resolution, config.recipe.seed
+    how = (config.labels, seed, config.view, config.field)
+    return Folder(str(config.data), side, conditioner, *how)
 
 
 def images_of(config: Config) -> Images:
@@ -50,9 +68,7 @@ def images_of(config: Config) -> Images:
             raise InputError(f"a model of images without conditions {needed}")
         return Stored(Path(config.data), side, seed, config.view)
     if config.data:
-        path = config.data
-        data = Folder(path, side, conditioner, config.labels, seed, config.view, config.field)
-        return batches(data)
+        return batches(folder_of(config, conditioner))
     rules = Rules(objects=config.objects, view=config.view)
     if not config.jitter:
         rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)

@@ -175,7 +175,7 @@ def load(
 ) -> Model:
     """A trained model: one that ships, by its name, or a run of your own, by its folder.
 
-    snapshot: "early", "middle" or "final" weights.
+    snapshot: "first", "early", "middle" or "final" weights.
     conditioner: of a run that was trained with one from outside: its class, or
         "package.module:Class", which is imported. Nothing is imported because a file names it."""
     folder, device = find(run), usable(device)
@@ -188,7 +188,7 @@ def load(
             "train it on with the same command"
         )
     config = Config.load(folder / "config.json")
-    own = named_conditioner(conditioner, config.architecture.grid_size)
+    own = named_conditioner(conditioner, config)
     tensors = read_tensors(path, finite=True)
     try:
         model = restored(config, tensors, own).to(device)
@@ -211,12 +211,19 @@ def weights_path(folder: Path, snapshot: str) -> Path:
     return folder / f"{name}.safetensors"
 
 
-def named_conditioner(given: str | type[SumOfParts] | None, grid_size: int) -> SumOfParts | None:
-    """The conditioner that a caller has named."""
+def named_conditioner(given: str | type[SumOfParts] | None, config: Config) -> SumOfParts | None:
+    """The conditioner that a caller has named, if it is that of the run, or else the run's own.
+
+    Its module may have moved since: the name of the class must be the same."""
+    if given is None:
+        return conditioner_of(config)
+    name = given if isinstance(given, str) else given.__name__
     if isinstance(given, str):
         outside(given)
-        return CONDITIONERS[given](grid_size)
-    return given.made(grid_size) if given else None
+    if name.rpartition(":")[2] != config.conditioner.rpartition(":")[2]:
+        raise InputError(f"the conditioner of this run is {config.conditioner}, not {name}")
+    made = CONDITIONERS[given] if isinstance(given, str) else given.made
+    return made(config.architecture.grid_size)
 
 
 def restored(

@@ -25,6 +25,7 @@ from composcope.diffusion.train import by_the_first, parts_of, processes, train,
 from composcope.errors import InputError
 from composcope.files import clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
+from composcope.options import line
 from composcope.progress import console
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, complete, examples_of, images_of, measured
@@ -237,10 +238,10 @@ def check_ship(name: str | None) -> None:
         raise InputError(f"--ship {name}: no plain name, or there is a model of this name")
 
 
-def tell_run(what: str, folder: Path, name: str | None, countable: bool = True) -> None:
+def tell_run(what: str, folder: Path, name: str | None, conditioner: str) -> None:
     """Where a finished run is, and as what it ships; what it draws can be counted or looked at."""
-    after = "evaluate" if countable else "sample"
-    print(f"the {what} is in {folder}   next: composcope {after} {folder}")
+    after = "sample" if conditioner in ("vocabulary", "none") else "evaluate"
+    print(f"the {what} is in {folder}   next: {line(conditioner, after, folder)}")
     if name:
         print(f"shipped as {ship(folder, name)}")
 

@@ -49,7 +49,10 @@ class Names(SumOfParts):
         return tuple(self.names[k] for k in order[:K])
 
     def parse(self, text: str) -> tuple:
-        words = tuple(text.replace(",", " ").split())
+        """Names with commas between them, or with spaces if no name has one."""
+        spaces = any(" " in name for name in self.names)
+        parts = text.split(",") if spaces else text.replace(",", " ").split()
+        words = tuple(part.strip() for part in parts if part.strip())
         self.parts(words, 0)
         return words
 
@@ -113,14 +116,6 @@ class Vocabulary(Names):
     @property
     def like(self) -> str:  # type: ignore[override]
         return ", ".join(self.names[:2])
-
-    def parse(self, text: str) -> tuple:
-        """Words with commas between them, or with spaces if none of the vocabulary has one."""
-        spaces = "," in text or any(" " in name for name in self.names)
-        parts = text.split(",") if spaces else text.split()
-        words = tuple(part.strip() for part in parts if part.strip())
-        self.parts(words, 0)
-        return words
 
     def read(self, thing: Thing, place: tuple[float, float]) -> str:
         raise InputError("an object of a scene is not one of the words of a vocabulary")

@@ -87,6 +87,15 @@ class Folder:
             )
         return visible
 
+    @property
+    def objects(self) -> tuple[int, int]:
+        """The fewest and the most that a picture shows; of metadata, that it names."""
+        numbers = [
+            len(conditions if isinstance(item.shows, dict) else item.shows.objects)
+            for item, conditions in self.items
+        ]
+        return min(numbers), max(numbers)
+
     def conditions(self, item: Item) -> tuple:
         """Of a scene, or as someone wrote them; places are fractions of the view."""
         if not isinstance(item.shows, dict):

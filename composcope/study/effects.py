@@ -99,14 +99,14 @@ MACHINES = ("local one-label machine", "ideal one-label machine")  # experiments
 MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
 # fmt: off
 FURTHER: tuple[Finding, ...] = (
-    ("Fig. 1", "A grid of all locations composes further than one with a single label",
+    ("Fig. 1", "A grid of all places composes further than one with a single label",
      "exp1", "exp2"),
     ("Fig. 1", "The same from another seed", "exp1-seed1", "exp2-seed1"),
-    ("Fig. 1 (v3)", "A grid composes further than a list of locations", "exp1", "exp3"),
+    ("Fig. 1 (v3)", "A grid composes further than a list of places", "exp1", "exp3"),
     ("Fig. 1 (v3)", "The same from another seed", "exp1-seed1", "exp3-seed1"),
     ("ours", "A list whose slots share one map composes further than a list", "exp3s", "exp3"),
     ("Fig. 1", "A patch-local network composes where the global one did not", "exp2l", "exp2"),
-    ("Table 1 (v3)", "The same with a list of locations", "exp3l", "exp3"),
+    ("Table 1 (v3)", "The same with a list of places", "exp3l", "exp3"),
     ("Fig. 4", "Trained on single objects, the patch-local network draws more",
      "exp2l-one", "exp1-one"),
     ("Fig. 8", "Trained on up to five objects a model goes further than on three",
@@ -119,7 +119,7 @@ FURTHER: tuple[Finding, ...] = (
     ("ours", "Local conditions at sampling time make a model compose", Side("exp2", LOCAL), "exp2"),
     ("ours", "A student of exp2 with local conditions composes in one pass", STUDENT, "exp2"),
     ("ours", "A penalty on far influence makes a model compose", "exp2-penalty", "exp2-longer"),
-    ("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer"),
+    ("ours", "The same with a list of places", "exp3-penalty", "exp3-longer"),
 )
 LOCAL_CONDITIONS: tuple[Finding, ...] = (
     ("Fig. 2, 10", "The model that composes is conditionally local", "exp1", "exp2"),
@@ -131,7 +131,7 @@ LOCAL_CONDITIONS: tuple[Finding, ...] = (
     ("Fig. 2", "The patch-local network has more of it than the list model", "exp2l", "exp3"),
     ("ours", "The distilled model has it", STUDENT, "exp2"),
     ("ours", "A penalty on far influence brings it", "exp2-penalty", "exp2-longer"),
-    ("ours", "The same with a list of locations", "exp3-penalty", "exp3-longer"),
+    ("ours", "The same with a list of places", "exp3-penalty", "exp3-longer"),
 )
 LOCAL_PIXELS: tuple[Finding, ...] = (  # findings that our first runs did not show
     ("Fig. 2 (v3)", "The list model lacks pixel locality: its pixels look further", "exp3", "exp1"),

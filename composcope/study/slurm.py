@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, replace
 
 from composcope.errors import InputError, Stopped
 from composcope.files import folder_for, parse_json
-from composcope.options import Int, Word
+from composcope.options import Int, Word, check_unused
 from composcope.progress import live
 from composcope.study.schedule import Done, Node, Study, minutes_since
 
@@ -56,6 +56,12 @@ class Slurm:
     """of a training"""
     slurm: tuple[str, ...] = ()
     """more options of sbatch, such as constraint=a100 qos=low exclusive"""
+
+    def check(self, executor: str) -> None:
+        """An InputError for any that was given, where jobs are processes of this machine."""
+        if executor == "local":
+            why = "is of jobs of a cluster: give --executor slurm"
+            check_unused(self, " ".join(vars(self)), why)
 
     def __post_init__(self) -> None:
         if (self.cpus is not None and self.cpus < 1) or self.gpus < 0 or self.nodes < 1:

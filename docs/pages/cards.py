@@ -139,10 +139,10 @@ def card(folder: Path, config: Config, rows: Sequence[Row]) -> str:
         bullets(cannot(side, config, asked, rows)),
         "## Use it",
         usage(name, asked),
-        "## Its rows",
-        *row_tables(side, rows),
         "## Its pictures",
         sheet(folder, asked),
+        "## Its rows",
+        *row_tables(side, rows),
     ]
     return joined(parts)
 
@@ -297,7 +297,8 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
     if asked is None:
         lines.append("Nothing can be asked of it.")
     else:
-        lines.append(f"It can be asked only for {asked.noun}s, at most {asked.most} in a test.")
+        noun = "place" if asked.has_places else asked.noun
+        lines.append(f"It can be asked only for {noun}s, at most {asked.most} in a test.")
     size = config.architecture.resolution
     lines.append(f"It draws our CLEVR scenes of {size} x {size} pixels, and no other images.")
     return lines
@@ -374,7 +375,7 @@ def sheet(folder: Path, asked: SumOfParts | None) -> str:
     marks = "a ring where an object was found"
     if asked is not None and asked.has_places:
         marks = f"a red dot at each place asked for, {marks}"
-    words = f"Images of {folder.name}, a row for each K from 0 on: {marks}"
+    words = f"Images of {folder.name}, a row for each K from 0 on: {marks}."
     return picture(f"../../composcope/models/{folder.name}/sheet.png", words)
 
 

@@ -160,8 +160,24 @@ def unbroken(line: str) -> str:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Pictures lead to themselves, where they are as large as they were made."""
-    return re.sub(r'<img [^>]*src="([^"]+)"[^>]*>', r'<a href="\1">\g<0></a>', html)
+    """Pictures lead to themselves, where they are as large as they were made; figures know how wide
+    they were made, so that the style keeps their letters readable."""
+    folder = Path(config.docs_dir) / PurePosixPath(page.file.src_uri).parent
+
+    def led(match: re.Match) -> str:
+        image, path = match.groups()
+        natural = width(folder / path)
+        frame = f' class="figure" style="--natural:{natural:.0f}px"' if natural else ""
+        return f'<a href="{path}"{frame}>{image}</a>'
+
+    return re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', led, html)
+
+
+def width(path: Path) -> float:
+    """Of a figure, in pixels; 0 of pictures, which are shown whole on every screen."""
+    if path.suffix != ".svg":
+        return 0
+    return 4 / 3 * float(re.findall(r'width="([\d.]+)pt"', path.read_text())[0])
 
 
 def linked(page: str) -> str:

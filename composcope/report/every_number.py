@@ -1,0 +1,72 @@
+"""Every row of the page, folded by run and by the command that makes it again."""
+
+import html
+from collections.abc import Iterable, Sequence
+
+from composcope.report.commands import command
+from composcope.report.marks import told, two
+from composcope.report.tables import Html, Line, Table, cell, command_cell, folded, table
+from composcope.results import Row, grouped
+
+ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
+# Equal in all rows that one command makes.
+ONE_CALL: tuple[str, ...] = (
+    *("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states"),
+    *("seed", "setting", "contrast"),
+)
+ONE_LINE: tuple[str, ...] = (
+    *("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "place", "condition", "part"),
+    *("maps", "concept"),
+)
+
+
+def every_number(rows: Sequence[Row]) -> str:
+    """All rows, folded by run and command; those that differ in one coordinate on one line."""
+    runs = grouped(rows, lambda row: str(row.run or "exact"))
+    return "".join(folded(f"{run}: {len(own):,} numbers", calls(own)) for run, own in runs.items())
+
+
+def calls(rows: Sequence[Row]) -> str:
+    made = grouped(rows, lambda row: (row.room, *(getattr(row, field) for field in ONE_CALL)))
+    parts = []
+    for own in made.values():
+        how = html.escape(coordinates(own[0], ONE_CALL))
+        title = f"<h4>{cell(command_cell(command(own)))}</h4>"
+        parts.append(f"{title}<p class=small>{how}</p>{numbers(own)}")
+    return "".join(parts)
+
+
+def numbers(rows: Sequence[Row]) -> Table:
+    def line(row: Row) -> tuple[str, str | None, tuple]:
+        along = next((field for field in ALONG if getattr(row, field) is not None), None)
+        fixed = tuple(getattr(row, field) for field in ONE_LINE if field != along)
+        return row.what, along, fixed
+
+    lines: list[Line] = []
+    for (what, along, _), own in grouped(rows, line).items():
+        n = max((row.n for row in own if row.n is not None), default="")
+        at = coordinates(own[0], (field for field in ONE_LINE if field != along))
+        values = values_along(own, along)
+        lines.append({"what": what, "where": at, "value [95 % interval]": values, "n": str(n)})
+    return table(lines)
+
+
+def values_along(rows: Sequence[Row], along: str | None) -> Html:
+    ordered = sorted(rows, key=lambda row: getattr(row, along) if along else 0)
+    return Html(" ".join(value_at(row, along) for row in ordered))
+
+
+def value_at(row: Row, along: str | None) -> str:
+    at = "" if along is None else f"{along} {two(getattr(row, along))}"
+    if along == "index" and row.layer:
+        at = row.layer
+    return f"<span><small>{html.escape(at)}</small> {html.escape(told(row))}</span>"
+
+
+def coordinates(row: Row, fields: Iterable[str]) -> str:
+    known = [(field, getattr(row, field)) for field in fields]
+    return ", ".join(f"{field} {spelled(value)}" for field, value in known if value is not None)
+
+
+def spelled(value: object) -> str:
+    return f"({', '.join(map(two, value))})" if isinstance(value, tuple) else two(value)
