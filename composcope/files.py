@@ -63,11 +63,8 @@ def whole(path: str | Path) -> Iterator[Path]:
     with folder_for(path.parent), named(path):
         sweep(path.parent)
         try:
-            partial.touch()
-            mode = partial.stat().st_mode  # as the user's umask has it: safetensors writes 0600
             yield partial
             with open(partial, "rb") as written:
-                os.fchmod(written.fileno(), mode)
                 os.fsync(written.fileno())
             os.replace(partial, path)
         finally:
