@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from composcope.diffusion.train import SNAPSHOTS
+from composcope.experiments.score_machines import KINDS
 from composcope.results import Row
 from composcope.study import cost, effects, table
 from composcope.study.effects import EFFECTS, K_MAX, Effect, Side, compare
@@ -33,7 +34,7 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     earlier = {
         run: {images[run] * SNAPSHOTS[name] for name in BY_NAME[run].snapshots} for run in long
     }
-    assert images["exp3l"] in earlier["exp3"]  # and is compared with it alone
+    assert images["exp3l"] == images["exp3"]  # and is compared with it alone
     for run in long - {"exp3l", "color"}:  # colours are compared with no other run
         assert 64_000 in earlier[run]
     on_images = {
@@ -42,8 +43,9 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     on_patches = {
         effects.network(run.name, "laptop") for run in RUNS if run.config().net == "local"
     }
-    # The paper's patches, and those as wide as the image.
-    assert len(on_images) == 1 and len(on_patches) == 2
+    # One run has labels as EDM2 has them; the paper's patches, and those as wide as the image.
+    assert len(on_images) == 2 and len(on_patches) == 2
+    assert effects.network("exp1-one-edm2", "laptop") != effects.network("exp1-one", "laptop")
     assert {run.config().recipe.seed for run in RUNS} == {0, 1}
     assert len({config.json() for config in configs}) == len(RUNS)  # no run is there twice
 
@@ -51,10 +53,14 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
 def test_every_effect_is_about_runs_of_the_study():
     for effect in EFFECTS:
         for side in (effect.above, effect.below):
-            assert side.run in {*BY_NAME, *effects.MACHINES, *table.TRAINED_ON, table.STUDENT}
+            assert side.run in {*BY_NAME, *table.MACHINES, *table.TRAINED_ON, table.STUDENT}
             assert side.intervention is None or side.intervention in BY_NAME[side.run].interventions
     assert any("lacks pixel locality" in effect.says for effect in EFFECTS)
     assert any("middle noise" in effect.says for effect in EFFECTS)
+
+
+def test_the_machines_of_the_table_are_those_of_their_experiment():
+    assert [kind.name for kind in KINDS] == list(table.MACHINES)
 
 
 def k_max(run: str, value: int, low: int, high: int, **more) -> Row:

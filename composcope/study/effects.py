@@ -95,7 +95,6 @@ class Effect:
 
 
 Finding = tuple[str, str, Side | str, Side | str]  # where in the paper, what it says, above, below
-MACHINES = ("local one-label machine", "ideal one-label machine")  # experiments/score_machines
 MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
 # fmt: off
 FURTHER: tuple[Finding, ...] = (
@@ -109,10 +108,16 @@ FURTHER: tuple[Finding, ...] = (
     ("Table 1 (v3)", "The same with a list of places", "exp3l", "exp3"),
     ("Fig. 4", "Trained on single objects, the patch-local network draws more",
      "exp2l-one", "exp1-one"),
-    ("Fig. 8", "Trained on up to five objects a model goes further than on three",
-     "exp1-five", "exp1"),
+    ("Fig. 8", "Trained on up to three objects a model goes further than on two",
+     "exp1", "exp1-two"),
+    ("Fig. 8", "On up to four further than on three", "exp1-four", "exp1"),
+    ("Fig. 8", "On up to five further than on three", "exp1-five", "exp1"),
+    ("Fig. 8", "On up to six further than on five", "exp1-six", "exp1-five"),
+    ("ours", "Labels that add up let a model of single objects compose: EDM2's do not",
+     "exp1-one", "exp1-one-edm2"),
     ("E.3", "Patches as wide as the image fail again", "exp2l", "exp2l-wide"),
-    ("E.3", "The same without training", *MACHINES),
+    ("E.3", "The same without training",
+     "local one-label machine", "ideal one-label machine"),
     ("Table 2", "All labels go further than a random number of them", "exp1", "random"),
     ("Table 2", "A random number of labels goes further than all but one", "random", "drop-one"),
     ("Table 2", "All but one label go further than a single one", "drop-one", "exp2"),
@@ -258,7 +263,8 @@ def network(run: str, preset: str) -> tuple[str, str] | None:
     size = config.architecture
     patches = f"patches of {2 * size.radius + 1} of {size.grid_size} cells"
     levels = f"levels {size.mult} of width {size.width}"
-    built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
+    labels = "gains linear in labels" if size.bilinear else "labels as in EDM2"
+    built = f"{size.blocks} blocks on {levels}, attention {size.attention}, {labels}"
     return "whole images" if config.net == "global" else patches, built
 
 

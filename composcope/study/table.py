@@ -117,12 +117,15 @@ RUNS = (
         num=16, by_preset=WIDE),
     Run("exp1-one",   "exp1",  "Fig. 4; Table 1, one object", objects(1, 1)),
     Run("exp1-one-edm2", "exp1", "the same with labels as EDM2 has them",
-        {**objects(1, 1), "bilinear": False}),
+        {**objects(1, 1), "bilinear": False}, snapshots=("early",)),
     Run("exp2l-one",  "exp2l", "Fig. 4; Table 1, one object", objects(1, 1)),
-    Run("exp1-two",   "exp1",  "Fig. 8; Table 1, 1-2 objects", objects(1, 2)),
-    Run("exp1-four",  "exp1",  "Fig. 8; Table 1, 1-4 objects", objects(1, 4)),
+    Run("exp1-two",   "exp1",  "Fig. 8; Table 1, 1-2 objects", objects(1, 2),
+        snapshots=("early",)),
+    Run("exp1-four",  "exp1",  "Fig. 8; Table 1, 1-4 objects", objects(1, 4),
+        snapshots=("early",)),
     Run("exp1-five",  "exp1",  "Fig. 8; Table 1, 1-5 objects", objects(1, 5)),
-    Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6)),
+    Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6),
+        snapshots=("early",)),
     Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=COLORED,
         by_preset=COLORS),
     Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=COLORED,
@@ -137,6 +140,14 @@ TRAINED_ON = {
     "exp3-longer": "exp3, then more images",
     "exp3-penalty": "the same with a penalty on far influence",
 }
+# Exact denoisers of the training images (experiments/score_machines): nothing in them is trained.
+MACHINES = (
+    "local conditional machine",
+    "local machine",
+    "ideal machine",
+    "local one-label machine",
+    "ideal one-label machine",
+)
 STUDENT = "exp2-student"  # exp2 with local conditions, distilled: composcope distill makes it
 
 LABELS = {
