@@ -1,6 +1,8 @@
 """The main job, small: scenes, shipped models drawn live and looked at, the page, and what to do
 next."""
 
+import shutil
+
 import pytest
 from PIL import Image
 
@@ -14,6 +16,9 @@ def test_the_demo_leaves_pictures_rows_and_a_page(tmp_path, monkeypatch, capfd):
     """Two of its drawers and one of its looks; one that does not ship is said to be missing."""
     monkeypatch.setattr(demo, "DRAWN", (("exp1", False), ("exp2", True), ("exp9", False)))
     monkeypatch.setattr(demo, "LOOKED_AT", ("exp1",))
+    # Of all that ships, tests/test_readme.py and tests/test_report_browser.py make the page.
+    shutil.copytree(SHIPPED / "exp1", tmp_path / "ships" / "exp1")
+    monkeypatch.setattr(demo, "SHIPPED", tmp_path / "ships")
     demo.main(demo.Args(out=tmp_path, num=1, steps=2))
     with Image.open(tmp_path / "scenes.png") as picture:
         assert picture.width > 900
@@ -25,7 +30,8 @@ def test_the_demo_leaves_pictures_rows_and_a_page(tmp_path, monkeypatch, capfd):
     assert where(read_rows(file), what="locality/conditional_locality", run="exp1")
     told = capfd.readouterr().out
     assert "exp9 does not ship" in told and "composcope explore" in told.splitlines()[-1]
-    assert (tmp_path / "index.html").stat().st_size > 10_000
+    page = (tmp_path / "index.html").read_text()
+    assert len(page) > 10_000 and "exp1" in page and "exp2 + local conditions" in page
 
 
 def test_what_the_demo_shows_is_of_the_study():

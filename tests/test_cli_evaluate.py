@@ -2,14 +2,13 @@
 input."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from same_process import composcope
 from untrained import untrained
 
 from composcope.cli.evaluate import Args, main
@@ -128,8 +127,9 @@ def test_rows_that_cannot_be_written_or_found_again_are_refused_before_the_work(
         main(Args(images=folder, asked=folder / "asked.json", out=Path(out)))
 
 
-def test_the_command_line_says_so_and_exits_with_2(tmp_path):
-    words = ["evaluate", "--images", str(tmp_path), "--asked", "none.json"]
-    command = [sys.executable, "-m", "composcope", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 2 and "none.json" in done.stderr and "Traceback" not in done.stderr
+def test_the_command_line_says_so_and_exits_with_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        composcope("evaluate", "--images", tmp_path, "--asked", "none.json")
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and "none.json" in said and said.count("\n") == 1

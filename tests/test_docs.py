@@ -88,9 +88,15 @@ def test_local_conditions_have_one_name(path):
 # What is made of rows.
 
 
-def test_pages_are_made_of_what_ships():
+@pytest.fixture(scope="module")
+def shipped():
+    """The pages of what ships, and their figures."""
+    return pages()
+
+
+def test_pages_are_made_of_what_ships(shipped):
     """If not: `make pages`."""
-    made, figures = pages()
+    made, figures = shipped
     assert {f"{FOLDER}/{path.name}" for path in DOCS.glob(f"{FOLDER}/*")} == {*figures} - {FIRST}
     assert {f"cards/{path.name}" for path in DOCS.glob("cards/*.md")} == {
         name for name in made if name.startswith("cards/")
@@ -149,18 +155,18 @@ def test_cards_of_any_models(tmp_path):
     assert re.search(r"\| \[mine\]\(mine.md\) \|.*\| 7 \[5, 8\] \|", made["README.md"])
 
 
-def test_a_card_of_a_student_says_what_it_learned_from():
-    text = cards(SHIPPED)["exp2-student.md"]
+def test_a_card_of_a_student_says_what_it_learned_from(shipped):
+    text = shipped[0]["cards/exp2-student.md"]
     assert "A student of exp2 + local conditions" in text
     assert "paper:" not in text  # it has no such model
     assert "{" not in text
     assert "none were seen" in text and "images seen" not in text
 
 
-def test_a_card_says_where_the_paper_has_its_model():
-    made = cards(SHIPPED)
-    assert "In the paper: Fig. 1, 2, 10; Tables 1, 2." in made["exp2.md"]
-    assert "Not in the paper: the list with one map" in made["exp3s.md"]
+def test_a_card_says_where_the_paper_has_its_model(shipped):
+    made, _ = shipped
+    assert "In the paper: Fig. 1, 2, 10; Tables 1, 2." in made["cards/exp2.md"]
+    assert "Not in the paper: the list with one map" in made["cards/exp3s.md"]
 
 
 def test_equal_shares_in_a_row_are_told_once():

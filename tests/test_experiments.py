@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 from same_process import composcope
 
@@ -28,6 +29,8 @@ from composcope.study.table import INTERVENTIONS
 # One run of every kind: all, one and some labels, patches, colours.
 RUNS = ["exp1", "exp2", "drop-one", "exp3l", "color"]
 PROCESSES = "drop-one"  # of which every command is a process
+# Ten steps are enough for the others: what is tested does not depend on how well they draw.
+SHORT = ("--images", "160")
 
 
 class Ended:
@@ -39,22 +42,32 @@ class Ended:
     def terminate(self) -> None: ...
 
 
+def blank(figure: Figure, file: Path, **settings: object) -> None:
+    """In place of a drawing, which takes longer than all else that such a command does."""
+    Image.new("RGB", (1, 1)).save(file, "PNG")
+
+
 def do_here(node: Node, log: Path, keep_open: tuple[int, ...]) -> Ended:
     """The command of a node, without a process of its own."""
     log.parent.mkdir(parents=True, exist_ok=True)
+    short = SHORT if node.command[0] == "train" else ()
     with open(log, "a") as out, redirect_stdout(out), redirect_stderr(out):
-        composcope(*node.command)
+        composcope(*node.command, *short)
     return Ended()
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory) -> Path:
     """The study of these runs: every experiment finds its runs done. One of them as `composcope
-    reproduce --preset smoke` makes it, the others by the same commands in this process."""
+    reproduce --preset smoke` makes it, the others by the same commands in this process, with blank
+    pictures."""
     folder = tmp_path_factory.mktemp("study")
     reproduce.main(reproduce.Args(preset="smoke", num=2, only=PROCESSES, out=folder))
     nodes = plan("smoke", folder / "smoke", RUNS, num=2)
-    assert Study(nodes, folder / "smoke").run(do_here, pause=0) == []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("composcope.runs.data.MEASURED", 256)
+        patch.setattr(Figure, "savefig", blank)
+        assert Study(nodes, folder / "smoke").run(do_here, pause=0) == []
     return folder
 
 

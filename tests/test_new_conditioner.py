@@ -82,30 +82,42 @@ def test_shapes_are_reported(shapes, monkeypatch):
     assert "shapes: what pixels look at" in page
 
 
-def test_one_from_outside_is_imported_when_it_is_named_and_only_then(tmp_path, monkeypatch):
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Iterator[Path]:
+    """A folder to work in; the conditioners of its modules are forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "my_sizes.py").write_text(
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = {*CONDITIONERS}
+    yield tmp_path
+    for name in {*CONDITIONERS} - before:
+        del CONDITIONERS[name]
+        sys.modules.pop(name.partition(":")[0], None)
+
+
+def test_one_from_outside_is_imported_when_it_is_named_and_only_then(here, capsys):
+    (here / "my_sizes.py").write_text(
         OUTSIDE + "\nimport pathlib; pathlib.Path('imported').touch()\n"
     )
     name = "my_sizes:SizeCounts"
     words = ("exp1", "--conditioner", name, "--preset", "smoke", "--images", 160, "--out", "sizes")
-    process("train", *words, cwd=tmp_path)
-    (tmp_path / "imported").unlink()
+    command = [sys.executable, "-m", "composcope", "train", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (here / "imported").unlink()
 
-    done = process("sample", "sizes", "--asked", "large", cwd=tmp_path, code=2)
-    assert done.stderr.startswith(f"composcope: the conditioner {name} comes from outside")
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "imported").exists()
+    with pytest.raises(SystemExit, match="2"):
+        composcope("sample", "sizes", "--asked", "large")
+    said = capsys.readouterr().err
+    assert said.startswith(f"composcope: the conditioner {name} comes from outside")
+    assert said.count("\n") == 1
+    with pytest.raises(InputError, match="comes from outside"):
+        load("sizes")
+    assert not (here / "imported").exists()
 
     asked = ("--asked", "large small", "-n", "1", "--steps", "2")
-    process("sample", "sizes", *asked, "--conditioner", name, cwd=tmp_path)
-    assert (tmp_path / "imported").exists() and (tmp_path / "sheet.png").exists()
-    with pytest.raises(InputError, match="comes from outside"):
-        load(tmp_path / "sizes")
-    try:
-        assert load(tmp_path / "sizes", conditioner=name).conditioner.noun == "size"
-    finally:
-        CONDITIONERS.pop(name, None)
+    composcope("sample", "sizes", *asked, "--conditioner", name)
+    assert (here / "imported").exists() and (here / "sheet.png").exists()
+    assert load("sizes", conditioner=name).conditioner.noun == "size"
 
 
 # Conditioners with a twist: one whose names have spaces, one that the detector knows nothing of.
@@ -131,15 +143,9 @@ class Materials(Names):
 
 
 @pytest.fixture
-def looks(tmp_path, monkeypatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "my_looks.py").write_text(LOOKS)
-    before = {*CONDITIONERS}
-    yield tmp_path
-    sys.modules.pop("my_looks", None)
-    for name in {*CONDITIONERS} - before:
-        del CONDITIONERS[name]
+def looks(here) -> Path:
+    (here / "my_looks.py").write_text(LOOKS)
+    return here
 
 
 def test_names_with_spaces_are_asked_with_commas_and_every_command_takes_the_class(looks, capsys):
@@ -166,13 +172,6 @@ def test_an_error_in_a_class_from_outside_is_told_with_its_line(looks, capsys):
         composcope("evaluate", "run", *name, "--num", 1, "--max", 1, "--steps", 2)
     said = f"my_looks.py, line {line}: AttributeError: 'Found' object has no attribute 'material'"
     assert stop.value.code == 2 and said in capsys.readouterr().err
-
-
-def process(*words, cwd: Path, code=0):
-    command = [sys.executable, "-c", "from composcope.cli import main; main()", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
-    assert done.returncode == code, done.stderr
-    return done
 
 
 @pytest.mark.parametrize(

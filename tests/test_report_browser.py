@@ -37,6 +37,14 @@ CUT = """() => {
   const figures = document.querySelectorAll('figure').length;
   return {cut, tables, figures, wide: document.documentElement.scrollWidth - screen};
 }"""
+REMEMBER = """() =>
+  document.querySelectorAll('details').forEach(one => one.toggleAttribute('data-open', one.open))"""
+AS_OPENED = """() => {
+  document.querySelectorAll('dialog[open]').forEach(one => one.close());
+  document.querySelectorAll('details').forEach(one => one.open = one.hasAttribute('data-open'));
+  document.activeElement.blur();
+  scrollTo(0, 0);
+}"""
 PIXELS = """() => [...document.querySelectorAll('.one img.pixels')].map(one =>
   [one.getBoundingClientRect().width / one.naturalWidth, getComputedStyle(one).imageRendering])"""
 
@@ -74,28 +82,38 @@ def browser():
         opened.close()
 
 
-def shown(browser, path, width, scheme="light", **more):
-    tab = browser.new_page(
-        viewport={"width": width, "height": SCREENS[width]}, color_scheme=scheme, **more
-    )
-    tab.set_default_timeout(0)
-    tab.goto(path.as_uri())
+@pytest.fixture(scope="module")
+def shown(browser, path):
+    """The page in a tab of some width and scheme, as it is when it is opened. It is large: one tab
+    for all the tests that look at it in this way."""
+    tabs = {}
+
+    def tab(width, scheme="light", **more):
+        how = (width, scheme, *more.items())
+        if how not in tabs:
+            size = {"width": width, "height": SCREENS[width]}
+            tabs[how] = browser.new_page(viewport=size, color_scheme=scheme, **more)
+            tabs[how].set_default_timeout(0)
+            tabs[how].goto(path.as_uri())
+            tabs[how].evaluate(REMEMBER)
+        tabs[how].evaluate(AS_OPENED)
+        return tabs[how]
+
     return tab
 
 
 @pytest.mark.parametrize("width", SCREENS)
-def test_nothing_is_cut(browser, path, width):
-    tab = shown(browser, path, width)
+def test_nothing_is_cut(shown, width):
+    tab = shown(width)
     found = tab.evaluate(CUT)
     assert found["tables"] > 30 and found["figures"] > 40
     assert found["cut"][:5] == [] and found["wide"] == 0
-    tab.close()
 
 
-def test_the_first_screen(browser, path):
+def test_the_first_screen(shown):
     """At 1280 x 800 without scrolling: title, sentence, all of Figure 1 with its counts, three
     facts."""
-    tab = shown(browser, path, 1280)
+    tab = shown(1280)
     for what, count in (
         ("h1", 1),
         (".lead", 1),
@@ -113,34 +131,31 @@ def test_the_first_screen(browser, path):
         assert all(
             box["y"] + box["height"] <= 800 and box["x"] + box["width"] <= 1280 for box in boxes
         ), what
-    tab.close()
 
 
 @pytest.mark.parametrize("width", SCREENS)
-def test_pictures_are_whole_multiples_of_their_pixels(browser, path, width):
-    tab = shown(browser, path, width)
+def test_pictures_are_whole_multiples_of_their_pixels(shown, width):
+    tab = shown(width)
     drawn = tab.evaluate(PIXELS)
     assert drawn and all(
         scale >= 1 and scale == int(scale) and how == "pixelated" for scale, how in drawn
     )
-    tab.close()
 
 
-def test_letters_in_figures_are_readable_on_a_phone(browser, path):
+def test_letters_in_figures_are_readable_on_a_phone(shown):
     """Figures are drawn with letters of 8 or 9 points; a phone shows them at 0.8 of their size or
     more, and what is wider than the screen scrolls inside its frame."""
-    tab = shown(browser, path, 390)
+    tab = shown(390)
     scales = """() => [...document.querySelectorAll('.figures svg')].map(one =>
       one.getBoundingClientRect().width / parseFloat(one.style.getPropertyValue('--natural')))"""
     opened = "() => document.querySelectorAll('details').forEach(one => one.open = true)"
     tab.evaluate(opened)
     drawn = tab.evaluate(scales)
     assert len(drawn) > 30 and min(drawn) > 0.79
-    tab.close()
 
 
-def test_pictures_enlarge_on_click_and_by_key(browser, path):
-    tab = shown(browser, path, 1280)
+def test_pictures_enlarge_on_click_and_by_key(shown):
+    tab = shown(1280)
     for picture in ("#compose .figures .zoom", ".one .zoom"):
         small = tab.locator(picture).first.locator("svg, img").first.bounding_box()["width"]
         tab.locator(picture).first.press("Enter")
@@ -150,23 +165,20 @@ def test_pictures_enlarge_on_click_and_by_key(browser, path):
         assert tab.locator("dialog[open]").count() == 0
     tab.locator(".one .zoom").first.click()
     assert tab.locator("dialog[open]").count() == 1
-    tab.close()
 
 
-def test_the_denoising_of_three_models_moves(browser, path):
+def test_the_denoising_of_three_models_moves(shown):
     """In whole multiples of their pixels; and not for readers who asked their system for none."""
     walks = """() => [...document.querySelectorAll('.walk')].map(one =>
       [one.getAnimations().length, one.getBoundingClientRect().width / 64])"""
-    tab = shown(browser, path, 1280)
+    tab = shown(1280)
     assert tab.evaluate(walks) == [[1, 3]] * 3
-    tab.close()
-    tab = shown(browser, path, 1280, reduced_motion="reduce")
+    tab = shown(1280, reduced_motion="reduce")
     assert tab.evaluate(walks) == [[0, 3]] * 3
-    tab.close()
 
 
-def test_in_the_dark_figures_are_light(browser, path):
-    tab = shown(browser, path, 390, "dark")
+def test_in_the_dark_figures_are_light(shown, path):
+    tab = shown(390, "dark")
     light = """() => {
       const body = getComputedStyle(document.body);
       return [body.backgroundColor, getComputedStyle(document.querySelector('#compose svg')).color];
@@ -174,4 +186,3 @@ def test_in_the_dark_figures_are_light(browser, path):
     ground, ink = (sum(map(int, color.strip("rgb()").split(","))) for color in tab.evaluate(light))
     assert ground < 150 and ink > 500  # of 765
     assert "#000000" not in path.read_text()[path.read_text().index("<svg") :]
-    tab.close()

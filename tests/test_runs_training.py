@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from apart import Training
 from PIL import Image
 from safetensors.torch import load_file
+from same_process import composcope
 
 from composcope.cli import evaluate, features, locality, sample
 from composcope.diffusion import checkpoint
@@ -141,35 +143,6 @@ def test_a_folder_in_use_is_refused(tmp_path):
     assert not (tmp_path / "config.json").exists()
 
 
-# A training that says each step before its update, so that a signal can fall into a known step.
-CHILD = """
-import sys
-import composcope.diffusion.train as train
-import composcope.runs.data as data
-from composcope.errors import sentences
-from composcope.runs.config import configure
-from composcope.runs.training import start
-data.MEASURED = 256
-rate = train.learning_rate
-def told(recipe, t):
-    print(t // recipe.batch, flush=True)
-    return rate(recipe, t)
-train.learning_rate = told
-with sentences():
-    start(configure("exp2l", "smoke", eval(sys.argv[2])), sys.argv[1])
-"""
-
-
-def reach(target, folder, changes):
-    """A child process that has come to this step."""
-    command = [sys.executable, "-c", CHILD, folder, str(changes)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for line in child.stdout:
-        if int(line) >= target:
-            return child
-    raise AssertionError(child.stderr.read())
-
-
 def same_files(one, other):
     for name in (
         "model.safetensors",
@@ -188,18 +161,20 @@ def test_a_signal_ends_the_step_saves_it_and_says_where_it_goes_on(
 ):
     """At a step that is no checkpoint's, nor a line's of the log."""
     changes = TINY | {"checkpoint_every": 100, "log_every": 4}
-    child = reach(3, tmp_path, changes)
-    child.send_signal(number)
-    _, said = child.communicate()
-    assert child.returncode == code
-    step, _ = checkpoint.latest(tmp_path / "checkpoints")
+    folder = tmp_path / "run"
+    child = Training(folder, changes)
+    child.reach(3)
+    os.kill(child.process.pid, number)
+    assert child.ended() == code
+    step, _ = checkpoint.latest(folder / "checkpoints")
     assert 3 <= step < 8
-    assert f"composcope: stopped; the same command goes on from image {8 * step}\n" in said
-    start(configure("exp2l", "smoke", changes), tmp_path)
-    same_files(finished, tmp_path)
+    sentence = f"composcope: stopped; the same command goes on from image {8 * step}\n"
+    assert sentence in child.said()
+    start(configure("exp2l", "smoke", changes), folder)
+    same_files(finished, folder)
     lines, whole = (
         [json.loads(line) for line in (f / "log.jsonl").read_text().splitlines()]
-        for f in (tmp_path, finished)
+        for f in (folder, finished)
     )
     assert [line["step"] for line in lines] == [4, 8]
     # None of its steps is lost.
@@ -233,19 +208,10 @@ def test_a_foreign_checkpoint_is_refused(tmp_path):
 
 def test_a_full_disk_names_the_file(tmp_path):
     """A limit on the size of files stands for a disk that is full."""
-    limited = CHILD.replace(
-        "with sentences",
-        "import resource, signal\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\nwith sentences",
-    )
-    command = [sys.executable, "-c", limited, tmp_path, str(TINY)]
-    child = subprocess.run(command, capture_output=True, text=True)
-    assert child.returncode == 2
-    assert "Traceback" not in child.stderr
-    assert re.search(
-        r"composcope: .*snapshots/first.safetensors cannot be written \(.*too large", child.stderr
-    )
+    child = Training(tmp_path / "run", TINY, limit=100_000)
+    assert child.ended() == 2
+    assert "Traceback" not in child.said()
+    assert re.search(r"composcope: .*snapshots/first.safetensors: File too large", child.said())
     assert not list(tmp_path.rglob("*.part"))
 
 
@@ -270,13 +236,15 @@ def test_images_rendered_by_worker_processes_are_the_same(tmp_path, finished, wo
 def test_killed_at_random_it_ends_bit_for_bit_as_if_it_never_was(tmp_path, finished):
     """The kill falls anywhere in the step after the one that was told: update, log, averages,
     checkpoint."""
+    folder = tmp_path / "run"
     for _ in range(3):
-        child = reach(random.randrange(1, 8), tmp_path, TINY)  # another point each time
-        child.kill()
-        child.communicate()
-    start(configure("exp2l", "smoke", TINY), tmp_path)
-    assert not list(tmp_path.rglob("*.part"))
-    same_files(finished, tmp_path)
+        child = Training(folder, TINY)
+        child.reach(random.randrange(1, 8))  # another point each time
+        child.process.kill()
+        assert child.ended() == -signal.SIGKILL
+    start(configure("exp2l", "smoke", TINY), folder)
+    assert not list(folder.rglob("*.part"))
+    same_files(finished, folder)
 
 
 def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
@@ -411,19 +379,19 @@ def test_a_processor_without_bf16_is_told_of(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
-def test_what_gpus_are_given_runs_on_cores_too(tmp_path):
+def test_what_gpus_are_given_runs_on_cores_too(tmp_path, monkeypatch):
     """bfloat16, torch.compile and channels-last, all at once, learn nearly the same.
 
-    In processes of their own: the checks of shapes in these tests cannot be compiled."""
+    In a process of their own: the checks of shapes in these tests cannot be compiled."""
+    monkeypatch.setattr("composcope.runs.data.MEASURED", 2048)  # as the command has it
+    words = ["train", "exp1", "--preset", "smoke", "--images", "64", "--batch", "8", "--mult", "1"]
+    composcope(*words, "--out", tmp_path / "plain")
     fast = ["--bf16", "True", "--compile", "True", "--channels-last", "True"]
-    for name, more in (("plain", []), ("fast", fast)):
-        words = ["train", "exp1", "--preset", "smoke", "--images", "64", "--batch", "8"]
-        words += ["--mult", "1", *more]
-        command = [sys.executable, "-m", "composcope", *words, "--out", tmp_path / name]
-        # Processes that help to compile cost more than they give: each imports torch first.
-        alone = os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, env=alone)
-        assert done.returncode == 0, done.stderr[-1000:]
+    command = [sys.executable, "-m", "composcope", *words, *fast, "--out", tmp_path / "fast"]
+    # Processes that help to compile cost more than they give: each imports torch first.
+    alone = os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=alone)
+    assert done.returncode == 0, done.stderr[-1000:]
     plain, quick = (load(tmp_path / name) for name in ("plain", "fast"))
     for weight, other in zip(plain.parameters(), quick.parameters(), strict=True):
         torch.testing.assert_close(other, weight, atol=3e-2, rtol=0)

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -257,23 +256,12 @@ def test_options_become_words_of_sbatch():
             Slurm(**wrong)
 
 
-def test_without_slurm_one_sentence_and_nothing_is_left(tmp_path, monkeypatch):
+def test_without_slurm_one_sentence_and_nothing_is_left(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     out = tmp_path / "study"
-    words = [
-        "reproduce",
-        "--preset",
-        "smoke",
-        "--only",
-        "exp1",
-        "--executor",
-        "slurm",
-        "--out",
-        str(out),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "composcope", *words], capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("composcope: there is no SLURM here (sinfo is not found)")
+    words = ("reproduce", "--preset", "smoke", "--only", "exp1", "--executor", "slurm")
+    with pytest.raises(SystemExit, match="2"):
+        composcope(*words, "--out", out)
+    said = capsys.readouterr().err
+    assert said.startswith("composcope: there is no SLURM here (sinfo is not found)")
     assert not out.exists()
