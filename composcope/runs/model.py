@@ -176,7 +176,7 @@ def load(
     """A trained model: one that ships, by its name, or a run of your own, by its folder.
 
     snapshot: "first", "early", "middle" or "final" weights.
-    conditioner: of a run that was trained with one from outside: its class, or
+    conditioner: of a run that was trained with one from outside: its class, or "FILE.py:Class" or
         "package.module:Class", which is imported. Nothing is imported because a file names it."""
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
