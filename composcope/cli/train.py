@@ -47,7 +47,7 @@ def parse(words: Sequence[str], parsed: Callable[..., Args]) -> Args:
 
 
 def main(args: Args) -> None:
-    check_ship(args.ship)
+    check_ship(args.ship, args.config.conditioner)
     if args.workers is not None and not 0 <= args.workers <= 1024:
         raise InputError(f"--workers {args.workers}: from 0 to 1024 processes")
     if args.dry_run:

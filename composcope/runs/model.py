@@ -223,6 +223,8 @@ def named_conditioner(given: str | type[SumOfParts] | None, config: Config) -> S
     if name.rpartition(":")[2] != config.conditioner.rpartition(":")[2]:
         raise InputError(f"the conditioner of this run is {config.conditioner}, not {name}")
     made = CONDITIONERS[given] if isinstance(given, str) else given.made
+    if ":" in config.conditioner:
+        CONDITIONERS[config.conditioner] = made  # for what is made from the configuration alone
     return made(config.architecture.grid_size)
 
 

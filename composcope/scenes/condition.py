@@ -149,19 +149,23 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
 }
 
 
+FROM_OUTSIDE = "FILE.py:Class or package.module:Class"
+
+
 def outside(name: str) -> None:
     """Add a conditioner from outside to CONDITIONERS under its name: "FILE.py:Class", or
     "package.module:Class".
 
     It is imported because a user has named it: never call this with what a file says."""
     place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise InputError(f"there is no conditioner {name!r}: give {FROM_OUTSIDE}")
     try:
         found = getattr(module_at(place), attribute)
     except InputError:
         raise
     except Exception as error:  # a module of a user's may raise any
-        read_as = "which is read as FILE.py:Class or package.module:Class"
-        reason = f"{read_as} ({type(error).__name__}: {error})"
+        reason = f"which is read as {FROM_OUTSIDE} ({type(error).__name__}: {error})"
         raise InputError(f"there is no conditioner {name!r}, {reason}") from None
     if not (isinstance(found, type) and issubclass(found, SumOfParts)):
         base = "composcope.scenes.condition.SumOfParts"
@@ -183,7 +187,7 @@ def conditioner_named(name: str, grid_size: int, words: tuple[str, ...] = ()) ->
             f"the conditioner {name} comes from outside and is imported only when you name it: "
             "load(..., conditioner=...) or --conditioner"
         )
-    check_name("conditioner", name, [*CONDITIONERS, "vocabulary", "none"])
+    check_name("conditioner", name, [*CONDITIONERS, "vocabulary", "none", FROM_OUTSIDE])
     return CONDITIONERS[name](grid_size)
 
 

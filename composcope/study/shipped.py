@@ -107,6 +107,6 @@ def coordinates_of(words: Sequence[str]) -> dict[str, list]:
         try:
             found.setdefault(name, []).append(msgspec.convert(given, kinds[name], strict=False))
         except msgspec.ValidationError:
-            wanted = NOUNS.get(kind, "two numbers, such as 0.5,0.5")
+            wanted = NOUNS.get(kind, "two numbers, such as 1,0")
             raise InputError(f"{word!r}: {name} is {wanted}") from None
     return found
