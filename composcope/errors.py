@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+PACKAGE = Path(__file__).parent
+SHOWN = 24  # names that a sentence lists at most
+
 
 class InputError(ValueError):
     """Something the user gave is wrong; the message is one sentence that names what and where."""
@@ -17,7 +20,9 @@ class InputError(ValueError):
 def check_name(noun: str, name: object, names: Collection[str]) -> None:
     """An InputError for what is none of these names."""
     if name not in names:
-        raise InputError(f"there is no {noun} {name!r}; the {noun}s are {', '.join(names)}")
+        shown = ", ".join([*names][:SHOWN])
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        raise InputError(f"there is no {noun} {name!r}; the {noun}s are {shown}{more}")
 
 
 @contextmanager
@@ -40,15 +45,18 @@ class Stopped(Exception):
 
 @contextmanager
 def foreign(*sources: str) -> Iterator[None]:
-    """An error inside what the user named, FILE.py:NAME or package.module:NAME, is told with its
-    file and line; any other is our own."""
+    """An error inside what the user named, FILE.py:NAME or package.module:NAME, or in what that
+    calls, is told with its file and line; any other is our own."""
     try:
         yield
     except (InputError, Stopped):
         raise
     except Exception as error:
         files = {file_of(source.rpartition(":")[0]) for source in sources}
-        theirs = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
+        frames = traceback.extract_tb(error.__traceback__)
+        theirs = [frame for frame in frames if frame.filename in files]
+        theirs = theirs or [frame for frame in frames if is_beside(frame.filename, files)]
+        theirs = theirs or (called(frames) if files else [])
         if not theirs:
             raise
         where = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}"
@@ -60,6 +68,20 @@ def file_of(place: str) -> str:
     """The file of a module that was imported by this name, or that is named itself."""
     file = getattr(sys.modules.get(place), "__file__", None)
     return file or str(Path(place).resolve())
+
+
+def is_beside(file: str, files: Collection[str]) -> bool:
+    """Whether a file lies where the user's are, and is neither ours nor an installed one."""
+    near = any(Path(file).is_relative_to(Path(named).parent) for named in files)
+    return near and not any(Path(file).is_relative_to(root) for root in (PACKAGE, sys.prefix))
+
+
+def called(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """The way inside a model that one of our adapters called, if it ended there."""
+    ours = [i for i, frame in enumerate(frames) if Path(frame.filename).is_relative_to(PACKAGE)]
+    last = ours[-1] if ours else 0
+    adapted = Path(frames[last].filename).parent == PACKAGE / "adapters"
+    return frames[last + 1 :] if adapted else []
 
 
 @contextmanager

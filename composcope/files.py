@@ -48,10 +48,13 @@ def named(path: str | Path) -> Iterator[None]:
         raise
 
 
-def check_file(path: Path) -> None:
-    """An InputError, before the work is done, where a folder stands in place of a file."""
+def check_file(path: Path, suffix: str = "") -> None:
+    """An InputError, before the work is done, where a folder stands in place of a file, or its name
+    promises another kind of file than is written."""
     if not path.name or path.is_dir():
         raise InputError(f"{path} is a folder; a file has to be written there")
+    if suffix and path.suffix.lower() != suffix:
+        raise InputError(f"{path}: call it {path.with_suffix(suffix)}, which is what is written")
 
 
 @contextmanager

@@ -16,14 +16,14 @@ Word: TypeAlias = Annotated[str | None, arg(metavar="STR")]
 Dir: TypeAlias = Annotated[Path | None, arg(metavar="DIR")]
 File: TypeAlias = Annotated[Path | None, arg(metavar="FILE")]
 FileOrDir: TypeAlias = Annotated[Path | None, arg(metavar="PATH")]
-Class: TypeAlias = Annotated[str | None, arg(metavar="package.module:Class")]
+Class: TypeAlias = Annotated[str | None, arg(metavar="FILE.py:NAME")]
 Prompt: TypeAlias = Annotated[str | None, arg(metavar="TEXT")]
 Count: TypeAlias = Annotated[int, arg(aliases=["-n"])]
 
 # Which model, and what is done to it.
 NAMES = "local, smooth, annealed, own, peaks, within or composed."  # of interventions
 OF_RUN = "A shipped model by name, or a run folder."
-OUTSIDE = "Of a run that was trained with a conditioner from outside."
+OUTSIDE = "Of a run that was trained with one from outside: this, or package.module:Class."
 Run: TypeAlias = Annotated[str, Positional, arg(metavar="RUN", help=OF_RUN)]
 RunOrNone: TypeAlias = Annotated[str | None, Positional, arg(metavar="RUN", help=OF_RUN)]
 Snapshot: TypeAlias = Annotated[str, arg(help="first, early, middle or final weights of the run.")]
@@ -42,7 +42,7 @@ SOME = "runs of the study, separated by commas (exp1,exp2l); all but optional on
 Runs: TypeAlias = Annotated[str | None, arg(metavar="RUN,RUN,...", help=SOME)]
 BOTH = "Two runs to put side by side, by the names their rows have, or by their folders."
 TwoRuns: TypeAlias = Annotated[tuple[str, str] | None, arg(metavar="RUN RUN", help=BOTH)]
-Conditioner: TypeAlias = Annotated[str | None, arg(metavar="package.module:Class", help=OUTSIDE)]
+Conditioner: TypeAlias = Annotated[str | None, arg(metavar="FILE.py:Class", help=OUTSIDE)]
 Device: TypeAlias = Annotated[str, arg(help="Where the network runs (a GPU was not tried here).")]
 
 # What is asked of it.

@@ -173,6 +173,21 @@ def test_between_two_steps_t_is_eulers(kind):
         torch.testing.assert_close(denoiser(x, sigma[None], None), want, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("zero", [False, True], ids=["cosine", "zero SNR"])
+@pytest.mark.parametrize("scheduler", ["EulerDiscreteScheduler", "DDIMScheduler"])
+def test_x0_at_the_end_of_a_schedule_that_leaves_next_to_nothing(scheduler, zero):
+    """The last alphas are smaller than the number that stands for none of x0, or none at all."""
+    net = unet()
+    how = {"rescale_betas_zero_snr": True} if zero else {"beta_schedule": "squaredcos_cap_v2"}
+    noise = getattr(diffusers, scheduler)(prediction_type="v_prediction", **how)
+    denoiser = from_diffusers(net, noise)
+    for step in (300, 990, 998 if zero else 999):
+        alpha = noise.alphas_cumprod[step]
+        x_t = torch.randn(1, 3, 8, 8, generator=torch.Generator().manual_seed(step))
+        want = alpha**0.5 * x_t - (1 - alpha) ** 0.5 * net(x_t, step).sample
+        close(denoiser(x_t / alpha**0.5, ((1 - alpha) / alpha)[None] ** 0.5, None), want)
+
+
 def test_a_table_of_times_gets_the_nearest_step():
     net = unet(time_embedding_type="learned", num_train_timesteps=1000)
     noise = diffusers.DDPMScheduler()
@@ -255,18 +270,21 @@ def stable():
     )
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["1.5", "XL"])
-def test_a_text_pipeline_walks_its_own_way(stable, large):
-    """Euler's steps on our denoiser end where the pipeline ends."""
+@pytest.mark.parametrize(
+    ("large", "width"), [(False, 8), (True, 8), (True, 12)], ids=["1.5", "XL", "XL, wide"]
+)
+def test_a_text_pipeline_walks_its_own_way(stable, large, width):
+    """Euler's steps on our denoiser end where the pipeline ends; XL is told how wide that is."""
     pipe = random_pipeline() if large else stable
     pipe.set_progress_bar_config(disable=True)
     noise = diffusers.EulerDiscreteScheduler.from_config(pipe.scheduler.config)
     pipe.register_modules(scheduler=noise)
-    denoiser = from_diffusers(pipe)
+    denoiser = from_diffusers(pipe, shape=(4, 8, width))
     cond = denoiser.conditioner([("a cat", "a dog")])
     noise.set_timesteps(4)
-    latents = torch.randn(1, 4, 8, 8, generator=torch.Generator().manual_seed(5))
+    latents = torch.randn(1, 4, 8, width, generator=torch.Generator().manual_seed(5))
     asked = {"num_inference_steps": 4, "guidance_scale": 1.0, "output_type": "latent"}
+    asked |= {"height": 8 * pipe.vae_scale_factor, "width": width * pipe.vae_scale_factor}
     want = pipe("a cat and a dog", latents=latents, **asked).images
     x = latents * noise.init_noise_sigma
     sigmas = noise.sigmas.clone()
@@ -274,6 +292,17 @@ def test_a_text_pipeline_walks_its_own_way(stable, large):
         for sigma, lower in pairwise(sigmas):
             x = x + (lower - sigma) * (x - denoiser(x, sigma[None], cond)) / sigma
     torch.testing.assert_close(x, want, rtol=1e-4, atol=1e-4)
+
+
+def test_latents_with_a_mean_of_their_own_are_decoded_as_the_pipeline_does():
+    pipe = random_pipeline()
+    pipe.set_progress_bar_config(disable=True)
+    pipe.vae.register_to_config(latents_mean=[0.1, -0.2, 0.3, 0.5], latents_std=[1.0, 2.0, 0.5, 3])
+    asked = {"num_inference_steps": 1, "guidance_scale": 1.0, "height": 16, "width": 16}
+    x = torch.randn(1, 4, 8, 8)
+    latents = pipe("a cat", latents=x, output_type="latent", **asked).images
+    want = 255 * pipe("a cat", latents=x, output_type="np", **asked).images
+    assert abs(from_diffusers(pipe).decode(latents) - want).max() < 0.51  # rounded to bytes
 
 
 def test_a_text_pipeline_can_be_asked_word_by_word(stable):
@@ -291,6 +320,16 @@ def test_a_text_pipeline_can_be_asked_word_by_word(stable):
     assert torch.equal(denoiser(x, level, None), denoiser(x, level, empty))
     with pytest.raises(InputError, match=r"tokens, more than the encoders read \(77\)"):
         denoiser.conditioner([("zebra " * 40,)])
+
+
+def test_a_pipeline_that_takes_more_than_text_is_refused(stable):
+    parts = {**random_pipeline().components, "tokenizer": None, "text_encoder": None}
+    with pytest.raises(InputError, match="Img2ImgPipeline has no tokenizer"):  # as SDXL's refiner
+        from_diffusers(diffusers.StableDiffusionXLImg2ImgPipeline(**parts))
+    control = diffusers.ControlNetModel.from_unet(stable.unet)
+    parts = {**stable.components, "controlnet": control}
+    with pytest.raises(InputError, match="ControlNetPipeline has a controlnet, which is not known"):
+        from_diffusers(diffusers.StableDiffusionControlNetPipeline(**parts))
 
 
 def test_a_pipeline_in_half_precision_stays_as_it_is():
@@ -313,10 +352,21 @@ def test_what_is_not_known_is_one_sentence():
         (torch.nn.Linear(2, 2), noise, "the network Linear is not known"),
         (unet(), diffusers.ScoreSdeVeScheduler(), "ScoreSdeVeScheduler .* is not known"),
         (unet(class_embed_type="timestep"), noise, "embeddings of type 'timestep'"),
-        (text_unet(num_class_embeds=4), noise, "takes classes beside its text is not known"),
+        (unet(in_channels=6), noise, "takes 6 channels and predicts 3: .* is not known"),
+        (text_unet(num_class_embeds=4), noise, "num_class_embeds = 4 is not known"),
+        (text_unet(time_cond_proj_dim=4), noise, "time_cond_proj_dim = 4 is not known"),
+        (text_unet(encoder_hid_dim=4), noise, "encoder_hid_dim = 4 is not known"),
+        (text_unet(addition_embed_type="text_image"), noise, "addition_embed_type = 'text_im"),
+        (unet(), diffusers.UniPCMultistepScheduler(use_flow_sigmas=True), "goes with use_flow_sig"),
+        (unet(), diffusers.SCMScheduler(prediction_type="flow_prediction"), "goes with use_flow_s"),
+        (unet(), diffusers.FlowMatchEulerDiscreteScheduler(invert_sigmas=True), "the other way"),
     ):
         with pytest.raises(InputError, match=sentence):
             from_diffusers(source, scheduler)
+    with pytest.raises(InputError, match=r"shape is .* the network takes 3 channels"):
+        from_diffusers(unet(), noise, shape=(4, 8, 8))
+    with pytest.raises(InputError, match="x has 1 channels; the model takes 3"):
+        from_diffusers(unet(), noise)(x[:, :1], level)
     for net, kind in ((unet(), "UNet2DModel"), (dit(), "DiTTransformer2DModel")):
         with pytest.raises(InputError, match=f"with classes, which this {kind} is not"):
             from_diffusers(net, noise, null_class=1)

@@ -184,3 +184,26 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_left_behind(folder, capsys
         assert stopped.value.code == 2 and said in err and "Traceback" not in err
         assert len(err.splitlines()) == 1
     assert not (folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("neighbour", "my_neighbour.py, line 2: RuntimeError: shape '[7, 7]' is invalid"),
+        ("library", "functional.py, line "),
+    ],
+)
+def test_an_error_in_what_the_named_file_calls_is_told(folder, capsys, name, said):
+    (folder / "my_neighbour.py").write_text("def net(x, t):\n    return x.reshape(7, 7)\n")
+    (folder / "calls.py").write_text(
+        "import torch\nfrom my_neighbour import net\nfrom composcope.adapters import from_x0\n"
+        "neighbour = from_x0(net)\n"
+        "library = from_x0(torch.nn.TransformerDecoderLayer(4, 2))\n"
+    )
+    sys.argv = ["composcope", "audit", f"{folder / 'calls.py'}:{name}", "--size", "16"]
+    sys.argv += ["--images", str(folder / "photos"), "--sigmas", "1"]
+    sys.argv += ["--out", str(folder / "audit.jsonl")]
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    err = capsys.readouterr().err
+    assert stopped.value.code == 2 and said in err and len(err.splitlines()) == 1

@@ -71,6 +71,7 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(run, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "draw", fail)
     monkeypatch.setattr(module, "known_error", lambda *_: None)  # measuring it takes long
     main(args)
+    main(replace(args, way="paper"))  # the usual one
     assert len(read_rows(args.out)) == len(rows)
     # The same images, judged with the whole image as tolerance: any object is found.
     main(replace(args, tolerance=1.0))

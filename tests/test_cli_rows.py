@@ -85,10 +85,26 @@ def test_parquet_without_pyarrow_is_one_sentence(folder, monkeypatch):
     assert not (folder / "rows.parquet").exists()
 
 
-@pytest.mark.parametrize("word", ["colour=1", "K", "K=", "K=two"])
-def test_what_is_no_coordinate_is_named(folder, word):
-    with pytest.raises(InputError, match=repr(word)):
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("colour=1", "no coordinate"),
+        ("K", "no coordinate"),
+        ("K=", "no coordinate"),
+        ("K=two", "K is a whole number$"),
+        ("sigma=low", "sigma is a number$"),
+        ("holds=maybe", "holds is true or false$"),
+        ("pixel=1", "pixel is two numbers"),
+    ],
+)
+def test_what_is_no_coordinate_is_named(folder, word, sentence):
+    with pytest.raises(InputError, match=f"^'{word}'.*{sentence}"):
         main(Args((word,), (folder,)))
+
+
+def test_a_pair_of_numbers_is_a_coordinate(folder, capsys):
+    main(Args(("pixel=1,2",), (folder,), json=True))
+    assert parse_json(capsys.readouterr().out, Row, "printed").what == "theory/lemma"
 
 
 def test_the_shell_completes_commands_and_their_options(monkeypatch, capsys):

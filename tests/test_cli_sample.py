@@ -87,9 +87,13 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path, command):
     assert not (tmp_path / "sheet.png").exists()
 
 
-def test_a_folder_in_place_of_the_sheet_is_refused_before_anything_is_drawn(tmp_path, command):
-    code, _, error = command("sample", tmp_path / "missing", "--out", tmp_path)
-    assert code == 2 and f"{tmp_path} is a folder" in error
+@pytest.mark.parametrize(
+    ("out", "sentence"),
+    [(".", "is a folder"), ("x.jpg", "call it x.png, which is what is written"), ("x", "x.png")],
+)
+def test_what_is_no_name_of_a_sheet_is_refused_before_anything_is_drawn(command, out, sentence):
+    code, _, error = command("sample", "missing", "--out", out)
+    assert code == 2 and sentence in error
 
 
 def test_rings_are_drawn_around_what_was_found():

@@ -376,6 +376,8 @@ def test_the_command_refuses_what_it_cannot_serve():
         command.main(command.Args(token="a b&c", port=0))
     with pytest.raises(InputError, match="choose another --port"):
         command.main(command.Args(port=2**20))
+    with pytest.raises(InputError, match=r"there is no file nowhere\.py"):
+        command.main(command.Args(conditioner="nowhere.py:Sizes", port=0))
 
 
 # ---------------------------------------------------------------------------------------------

@@ -13,12 +13,15 @@ from same_process import composcope, typed
 
 from composcope.cli import report
 from composcope.errors import InputError
+from composcope.explore.stage import Models
 from composcope.report.features import level_matrices
 from composcope.results import gather, read_rows, where
 from composcope.results.arrays import read_arrays
 from composcope.runs import load
+from composcope.runs.training import check_ship
 from composcope.scenes.condition import CONDITIONERS
 from composcope.scenes.scene import SHAPES
+from composcope.study.cost import distilled_states
 
 # The example of the page on conditioners: how many large and small objects there are.
 PAGE = Path(__file__).parents[1] / "docs" / "conditioners.md"
@@ -164,6 +167,23 @@ def test_names_with_spaces_are_asked_with_commas_and_every_command_takes_the_cla
         load("my run", conditioner="my_looks:Materials")
 
 
+def test_one_in_a_file_is_known_to_training_its_workers_and_the_explorer(looks):
+    (looks / "my own").mkdir()
+    name = f"{looks / 'my own' / 'looks.py'}:Looks"
+    (looks / "my own" / "looks.py").write_text(LOOKS)
+    more = ("--preset", "smoke", "--images", 160, "--conditioner", name, "--workers", 1)
+    composcope("train", "exp1", *more, "--out", "run")
+    assert load("run", conditioner=name).conditioner.noun == "look"
+    CONDITIONERS.pop(name)
+    (left_out,) = Models.load(["run"]).left_out
+    assert "comes from outside" in left_out
+    models = Models.load(["run", "color"], "my_looks:Looks")
+    assert [model.noun for model in models.described] == ["look", "colour"] and not models.left_out
+    assert distilled_states(load("run", conditioner="my_looks:Looks").config, 1, 2)
+    with pytest.raises(InputError, match=r"--ship mine: .* would not ship with it"):
+        check_ship("mine", name)
+
+
 def test_an_error_in_a_class_from_outside_is_told_with_its_line(looks, capsys):
     name = ("--conditioner", "my_looks:Materials")
     composcope("train", "exp1", "--preset", "smoke", "--images", 160, *name, "--out", "run")
@@ -181,6 +201,10 @@ def test_an_error_in_a_class_from_outside_is_told_with_its_line(looks, capsys):
         ("composcope.errors:Sizes", "there is no conditioner 'composcope.errors:Sizes'"),
         ("composcope.errors:InputError", "is no conditioner"),
         (":Sizes", "there is no conditioner ':Sizes'"),
+        ("my_typo.py:Sizes", "(SyntaxError: '(' was never closed (my_typo.py, line 1))"),
+        ("nowhere.py:Sizes", "there is no file nowhere.py"),
+        ("my_typo.py", "none, FILE.py:Class or package.module:Class"),
+        ("my_typo.py:", "there is no conditioner 'my_typo.py:': give FILE.py:Class or package"),
         ("composcope.scenes.condition:Names", "it has no dress, read"),
         ("my_typo:Sizes", "(SyntaxError: '(' was never closed (my_typo.py, line 1))"),
         ("my_slip:Sizes", "(NameError: name 'Names' is not defined)"),

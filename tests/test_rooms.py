@@ -10,6 +10,7 @@ LEAVES = {
     "compiled",
     "errors",
     "files",
+    "imports",
     "options",
     "pictures",
     "progress",

@@ -18,7 +18,7 @@ from composcope.scenes import (
     Rules,
     Scene,
 )
-from composcope.scenes.condition import CONDITIONERS
+from composcope.scenes.condition import CONDITIONERS, Vocabulary
 from composcope.scenes.labels import labelled
 from composcope.scenes.scene import COLORS
 
@@ -65,6 +65,19 @@ def test_places_are_where_the_conditions_are():
     assert apart.amin(0).max() < 1e-4 and apart.amin(1).max() < 1e-4
     with pytest.raises(InputError, match="no place"):
         ColorCounts().places(ColorCounts()([("red",)]))
+
+
+def test_words_with_commas_of_their_own_can_be_asked():
+    words = Vocabulary(("cat", "red", "a, comma", "a, comma, twice", "x,y"))
+    assert words.parse("cat, red") == ("cat", "red")
+    assert words.parse("red, a, comma, cat") == ("red", "a, comma", "cat")
+    assert words.parse("a,comma,twice, x, y") == ("a, comma, twice", "x,y")
+    with pytest.raises(InputError, match="no word 'a'; the words are cat, red"):
+        words.parse("a, cat")
+    many = Vocabulary(tuple(f"w{number}" for number in range(1000)))
+    assert many.parse("w1 w2, w3") == ("w1", "w2", "w3")
+    with pytest.raises(InputError, match=r"w23 and 976 more$"):
+        many.parse("word")
 
 
 def wave_product(u, v, f, g):
@@ -138,6 +151,7 @@ def test_one_of_one_is_all_and_all_but_one_of_one_is_none():
         (lambda: LocationGrid(8).parse("0.5,0.5 0.1"), "such as"),
         (lambda: LocationGrid(8).parse("0.5,nan"), "within 0 to 1"),
         (lambda: LocationGrid(8).ask(13, 1), "from 0 to 12"),
+        (lambda: LocationGrid(8).condition("cat", "row 1"), "of words: --conditioner vocabulary"),
         (
             lambda: LocationGrid(8).ask(1, 1, way="best"),
             "in the way 'best'; the ways are paper, random",

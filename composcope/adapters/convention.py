@@ -23,7 +23,7 @@ from torch import Tensor
 from composcope.diffusion.denoiser import Sigmas
 from composcope.errors import InputError
 
-SMALLEST = 2.0**-24  # stands for an alpha of 0, at which no x0 is left and sigma has no end
+SMALLEST = 2.0**-24  # stands at most for an alpha of 0, where no x0 is left and sigma has no end
 # Checked with a sentence for what it is not, so of any type here.
 Numbers: TypeAlias = Any  # a list, an array or a tensor
 
@@ -87,7 +87,8 @@ class Steps:
     """t(sigma) of a model that was trained at the steps of `alphas_cumprod`; see `from_eps`."""
 
     def __init__(self, alphas_cumprod: Numbers, real_times: bool = False):
-        alpha = falling(alphas_cumprod).clamp(min=SMALLEST)
+        alpha = falling(alphas_cumprod)
+        alpha = torch.cat([alpha[:-1], alpha[-1:] or (alpha[-2:-1] / 2).clamp(max=SMALLEST)])
         self.sigmas = ((1 - alpha) / alpha) ** 0.5
         self.real_times = real_times
 

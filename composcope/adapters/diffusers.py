@@ -1,21 +1,22 @@
-"""Models of diffusers as denoisers; this file and features/sdxl.py are all that knows diffusers.
+"""Models of diffusers as denoisers; this file, text.py and features/sdxl.py alone know diffusers.
 
 x0 = b x + c net(a x, t, class or text)       a, b, c, t: convention.py, by the scheduler"""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import UInt8
 from torch import Tensor
 
 from composcope.adapters import convention
-from composcope.adapters.conditions import Classes, Phrases
-from composcope.adapters.prediction import Adapted, Shape, pictures
+from composcope.adapters.conditions import Classes
+from composcope.adapters.prediction import Adapted, Shape, check_shape, pictures
+from composcope.adapters.text import text
 from composcope.diffusion.denoiser import Cond, X
 from composcope.errors import InputError
 
@@ -60,14 +61,15 @@ def from_diffusers(
     kind = kind_of(net)
     if null_class is not None and not (kind == "UNet2DModel" and net.config.num_class_embeds):
         raise InputError(f"null_class is for a UNet2DModel with classes, which this {kind} is not")
-    arguments, conditioner = NETWORKS[kind](net, pipe, null_class)
+    shape = checked_shape(net, shape)
+    arguments, conditioner = NETWORKS[kind](net, pipe, null_class, shape)
     vae = getattr(pipe, "vae", None) or getattr(pipe, "vqvae", None)
     real_times = net.config.get("time_embedding_type", "positional") != "learned"
     return Adapted(
         Network(net, arguments),
         convention_of(scheduler, real_times),
         conditioner,
-        shape or shape_of(net),
+        shape,
         pictures if vae is None else Decoder(vae),
         kind if pipe is None else str(pipe.config.get("_name_or_path") or type(pipe).__name__),
     )
@@ -126,12 +128,24 @@ def kind_of(net: Any) -> str:
     )
 
 
-def shape_of(net: Any) -> tuple[int, int, int] | None:
+def checked_shape(net: Any, shape: Shape | None) -> Shape | None:
+    """Of x: what was given, else the network's own, if it has one."""
+    channels, made = net.config.in_channels, net.config.out_channels
+    if made not in (channels, 2 * channels):
+        raise InputError(
+            f"the network takes {channels} channels and predicts {made}: what it takes beside x, "
+            "such as a mask or an image, is not known"
+        )
+    if shape is not None:
+        check_shape(shape)
+        if shape[0] != channels:
+            raise InputError(f"shape is {shape}; the network takes {channels} channels")
+        return shape
     size = net.config.sample_size
     if size is None:
         return None
     height, width = (size, size) if isinstance(size, int) else size
-    return net.config.in_channels, height, width
+    return channels, height, width
 
 
 def convention_of(scheduler: Any, real: bool) -> convention.Convention:
@@ -139,7 +153,15 @@ def convention_of(scheduler: Any, real: bool) -> convention.Convention:
     config = scheduler.config
     kind = type(scheduler).__name__
     predicts = config.get("prediction_type", "epsilon")
-    if kind.startswith("FlowMatch") or predicts == "flow_prediction":
+    flow = kind.startswith("FlowMatch")
+    if bool(config.get("use_flow_sigmas")) != (predicts == "flow_prediction") and not flow:
+        raise InputError(
+            f"{kind} with the prediction {predicts!r} is not known; "
+            "flow_prediction goes with use_flow_sigmas=True, and no other does"
+        )
+    if config.get("invert_sigmas"):
+        raise InputError(f"{kind} with invert_sigmas is not known: its time runs the other way")
+    if flow or predicts == "flow_prediction":
         return convention.flow(float(config.num_train_timesteps))
     if kind.startswith("EDM") and predicts in EDM_SIGNS:
         return convention.edm(float(config.sigma_data), EDM_SIGNS[predicts])
@@ -150,7 +172,10 @@ def convention_of(scheduler: Any, real: bool) -> convention.Convention:
         )
     if config.get("timestep_type") == "continuous" and predicts == "v_prediction":
         return convention.edm(1.0, -1)  # trained at all noise levels: there is no last step
-    return PREDICTIONS[predicts](convention.Steps(scheduler.alphas_cumprod, real))
+    alphas = scheduler.alphas_cumprod.clone()
+    if config.get("rescale_betas_zero_snr"):
+        alphas[-1] = 0  # Euler and others write 2^-24, which can be above the alpha before it
+    return PREDICTIONS[predicts](convention.Steps(alphas, real))
 
 
 # The arguments of a network beside x_t and t, made of x_t and cond.
@@ -173,7 +198,7 @@ class Network:
         return (F[:, : x_t.shape[1]] if half else F).to(x_t.dtype)
 
 
-def unet(net: Any, pipe: Any, null_class: int | None) -> Made:
+def unet(net: Any, pipe: Any, null_class: int | None, shape: Shape | None) -> Made:
     if net.config.class_embed_type is not None:
         raise InputError(f"class embeddings of type {net.config.class_embed_type!r} are not known")
     table = net.config.num_class_embeds
@@ -186,20 +211,13 @@ def unet(net: Any, pipe: Any, null_class: int | None) -> Made:
     return partial(class_arguments, classes), classes
 
 
-def dit(net: Any, pipe: Any, null_class: int | None) -> Made:
+def dit(net: Any, pipe: Any, null_class: int | None, shape: Shape | None) -> Made:
     count = net.config.num_embeds_ada_norm
     classes = Classes(count, null=count, names=getattr(pipe, "labels", {}))
     return partial(class_arguments, classes), classes
 
 
-def text(net: Any, pipe: Any, null_class: int | None) -> Made:
-    if net.config.get("class_embed_type") or net.config.get("num_class_embeds"):
-        raise InputError(f"a {kind_of(net)} that takes classes beside its text is not known")
-    encoder = None if pipe is None else Encoder(pipe)
-    return partial(text_arguments, net, encoder), None if encoder is None else Phrases(encoder)
-
-
-NETWORKS: dict[str, Callable[[Any, Any, int | None], Made]] = {
+NETWORKS: dict[str, Callable[[Any, Any, int | None, Shape | None], Made]] = {
     "UNet2DModel": unet,
     "DiTTransformer2DModel": dit,
     "UNet2DConditionModel": text,
@@ -224,84 +242,6 @@ def class_arguments(classes: Classes, x_t: X, cond: Cond) -> dict[str, Any]:
     return {"class_labels": cond.argmax(1).to(x_t.device)}
 
 
-def text_arguments(net: Any, encoder: "Encoder | None", x_t: X, cond: Cond) -> dict[str, Any]:
-    """Of cond = [embeddings of the tokens | pooled | time ids].
-
-    This is the C = {text_embeds, pooled_embeds, time_ids} of section G. Stable Diffusion 1.5 and 2
-    have the first part alone, 3 the first two."""
-    if cond is None:
-        if encoder is None:
-            raise InputError("the network takes text: give cond, or make it from a whole pipeline")
-        cond = encoder.nothing.expand(len(x_t), -1)
-    token, pooled, ids = text_widths(net)
-    tokens, rest = divmod(cond.shape[1] - pooled - ids, token)
-    if tokens < 1 or rest:
-        raise InputError(
-            f"cond has {cond.shape[1]} features; the network takes tokens of {token} features "
-            f"each, and {pooled + ids} more"
-        )
-    cond = cond.to(x_t.device, net.dtype)
-    words, whole, time_ids = cond.split([tokens * token, pooled, ids], dim=1)
-    named: dict[str, Any] = {"encoder_hidden_states": words.unflatten(1, (tokens, token))}
-    if ids:
-        named["added_cond_kwargs"] = {"text_embeds": whole, "time_ids": time_ids}
-    elif pooled:
-        named["pooled_projections"] = whole
-    return named
-
-
-def text_widths(net: Any) -> tuple[int, int, int]:
-    """Features of a token, of the pooled embedding, and of the time ids."""
-    config = net.config
-    if kind_of(net) == "SD3Transformer2DModel":
-        return config.joint_attention_dim, config.pooled_projection_dim, 0
-    if config.addition_embed_type != "text_time":
-        return config.cross_attention_dim, 0, 0
-    ids = 6 * config.addition_time_embed_dim
-    return config.cross_attention_dim, config.projection_class_embeddings_input_dim - ids, 6
-
-
-@dataclass(frozen=True, eq=False)
-class Encoder:
-    """The text encoders of a pipeline: prompts -> cond, in single precision."""
-
-    pipe: Any
-
-    @torch.no_grad()
-    def __call__(self, prompts: Sequence[str]) -> Float[Tensor, "prompts features"]:
-        most = self.pipe.tokenizer.model_max_length
-        for prompt in prompts:
-            count = len(self.pipe.tokenizer(prompt).input_ids)
-            if count > most:
-                words = f"the prompt {prompt[:40]!r}... has {count} tokens"
-                raise InputError(f"{words}, more than the encoders read ({most})")
-        third = {"prompt_2": None, "prompt_3": None} if hasattr(self.pipe, "tokenizer_3") else {}
-        made = self.pipe.encode_prompt(
-            prompt=list(prompts),
-            device=self.pipe.device,
-            num_images_per_prompt=1,
-            do_classifier_free_guidance=False,
-            **third,
-        )
-        parts = [made[0].flatten(1)]
-        if len(made) == 4:
-            parts.append(made[2])
-        unet = self.pipe.components.get("unet")
-        if unet is not None and unet.config.addition_embed_type == "text_time":
-            side = float(unet.config.sample_size * self.pipe.vae_scale_factor)  # in pixels
-            ids = torch.tensor([side, side, 0, 0, side, side], device=made[0].device)
-            parts.append(ids.expand(len(prompts), -1))
-        return torch.cat(parts, dim=1).float()
-
-    @cached_property
-    def nothing(self) -> Float[Tensor, "1 features"]:
-        """What guidance steers away from: the empty prompt, or zeros if the pipeline says so."""
-        empty = self([""])
-        if self.pipe.config.get("force_zeros_for_empty_prompt"):
-            empty[:, :-6] = 0
-        return empty
-
-
 @dataclass(frozen=True, eq=False)
 class Decoder:
     """The pictures of latents, one at a time: they are large."""
@@ -312,8 +252,11 @@ class Decoder:
     def __call__(self, x: X) -> UInt8[np.ndarray, "batch rows columns 3"]:
         given = self.vae.dtype
         vae = self.vae.float()  # SDXL's overflows in half precision
-        shift = vae.config.get("shift_factor") or 0.0
-        latents = x.to(vae.device, torch.float32) / vae.config.scaling_factor + shift
+        config, latents = vae.config, x.to(vae.device, torch.float32)
+        # One number, or one for each channel.
+        std = latents.new_tensor(config.get("latents_std") or [1.0]).view(-1, 1, 1)
+        mean = config.get("latents_mean") or [config.get("shift_factor") or 0.0]
+        latents = latents * std / config.scaling_factor + latents.new_tensor(mean).view(-1, 1, 1)
         try:
             return np.concatenate([pictures(vae.decode(one).sample) for one in latents.split(1)])
         finally:

@@ -54,6 +54,8 @@ class Adapted:
 
     def __call__(self, x: X, sigma: Any, cond: Cond = None) -> X:
         at = levels(x, sigma)
+        if self._shape is not None and x.shape[1] != self._shape[0]:
+            raise InputError(f"x has {x.shape[1]} channels; the model takes {self._shape[0]}")
         self.check_cond(cond, x)
         a, b, c, t = self.convention(at)
         x_t = per_image(a, x) * x

@@ -28,7 +28,7 @@ class Args:
     images: Path
     """Clean images: a folder of pictures, or an .npz with `images`; they become x in [-1, 1]."""
     conditioner: options.Class = None
-    """FILE.py:NAME of the conditioner; else the denoiser's own, if it has one."""
+    """Or package.module:NAME, of the conditioner; else the denoiser's own, if it has one."""
     asked: options.File = None  # JSON: a list of condition sets, one an image, or one for all.
     sigmas: tuple[float, ...] = ()  # Noise levels; else nine from 80 down to 0.002.
     size: options.Int = None  # Side of x in pixels; else that of the denoiser's `shape`, else 64.

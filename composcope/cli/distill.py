@@ -39,12 +39,12 @@ class Args:
 
 
 def main(args: Args) -> None:
-    check_ship(args.ship)
     if not 0 < args.minutes < 1e6:
         raise InputError(f"--minutes {args.minutes:g}: above 0 and below a million")
     if args.batch < 1:
         raise InputError(f"--batch {args.batch}: at least one state a step")
     model = load(args.run, device=args.device, conditioner=args.conditioner)
+    check_ship(args.ship, model.config.conditioner)
     teacher = intervene(model, args.intervention, args.radius)
     images = args.images
     if images is None:

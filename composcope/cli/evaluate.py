@@ -61,7 +61,8 @@ def main(args: Args) -> None:
 def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:
     model = load(str(args.run), args.snapshot, args.device, args.conditioner)
     drawer = perhaps_intervene(model, args.intervention, args.radius)
-    drawn_from = (dict(drawer.about), args.way, args.seed, args.steps)
+    way = None if args.way in getattr(model.conditioner, "ways", ())[:1] else args.way  # the usual
+    drawn_from = (dict(drawer.about), way, args.seed, args.steps)
     keep = own_folder(args.out, f"{model.name}-{args.snapshot}", *drawn_from)
     how = (args.num, args.way, args.tolerance, args.steps, args.seed)
     rows = evaluate(drawer, range(args.max + 1), *how, keep, device=args.device)

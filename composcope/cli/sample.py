@@ -31,7 +31,7 @@ class Args(options.Weights):
 def main(args: Args) -> None:
     if args.n < 1 or args.batch < 1 or args.steps < 2:
         raise InputError("at least one image (-n), one a batch and two noise levels are needed")
-    check_file(args.out)
+    check_file(args.out, ".png")
     model = load(args.run, args.snapshot, args.device, args.conditioner)
     conditions = model.parse(args.asked)
     drawer = perhaps_intervene(model, args.intervention, args.radius)

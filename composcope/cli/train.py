@@ -47,7 +47,7 @@ def parse(words: Sequence[str], parsed: Callable[..., Args]) -> Args:
 
 
 def main(args: Args) -> None:
-    check_ship(args.ship)
+    check_ship(args.ship, args.config.conditioner)
     if args.workers is not None and not 0 <= args.workers <= 1024:
         raise InputError(f"--workers {args.workers}: from 0 to 1024 processes")
     if args.dry_run:
@@ -55,8 +55,7 @@ def main(args: Args) -> None:
         return
     if ":" in args.config.conditioner:
         outside(args.config.conditioner)
-    seed = args.config.recipe.seed
-    folder = args.out or Path("runs") / f"{args.experiment}-{args.preset}-{seed}"
-    start(args.config, folder, sheet, workers=args.workers)
+    usual = Path("runs", f"{args.experiment}-{args.preset}-{args.config.recipe.seed}")
+    start(args.config, args.out or usual, sheet, workers=args.workers)
     if not int(os.environ.get("RANK", 0)):
-        tell_run("run", folder, args.ship, args.config.conditioner)
+        tell_run("run", args.out or usual, args.ship, args.config.conditioner)

@@ -84,12 +84,12 @@ def evaluate(
         raise InputError(f"evaluate: K is some of 0 to {conditioner.most} for {conditioner.noun}s")
     way = way or conditioner.ways[0]
     setting = {**model.about, "asked": way, "steps": steps, "seed": seed}
+    asked = {k: conditioner.ask(k, num, seed, way) for k in Ks}
     answers: dict[int, Answers] = {}
     with bar() as progress:
         task = progress.add_task("drawing", total=num * len(Ks))
         for k in Ks:
             progress.update(task, description=f"drawing K = {k}")
-            asked = conditioner.ask(k, num, seed, way)
             path = Path(keep) / f"K{k}.npz" if keep else None
             source = {**setting, "solver": solver, "K": k}
             before = num * len(answers)
@@ -98,7 +98,7 @@ def evaluate(
                 progress.update(task, completed=before + done)
 
             answers[k] = answered(
-                model, asked, seed + APART * k, steps, path, source, solver, batch, device, shown
+                model, asked[k], seed + APART * k, steps, path, source, solver, batch, device, shown
             )
             progress.update(task, completed=num * len(answers))
     if keep:

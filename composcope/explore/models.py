@@ -157,9 +157,12 @@ def shipped() -> list[str]:
     return runs + sorted(path.parent.name for path in SHIPPED.glob("*/model_index.json"))
 
 
-def read(run: str) -> Model:
-    """A run folder, a shipped model by its name, or a shipped pipeline."""
+def read(run: str, conditioner: str | None = None) -> Model:
+    """A run folder, a shipped model by its name, or a shipped pipeline; the conditioner is of runs
+    that were trained with one from outside."""
     if (SHIPPED / run / "model_index.json").is_file():
         return Pipeline(run, SHIPPED / run)
-    model = load(run)
-    return Run(find(run).resolve().name, run, model)
+    folder = find(run)
+    own = ":" in Config.load(folder / "config.json").conditioner
+    model = load(run, conditioner=conditioner if own else None)
+    return Run(folder.resolve().name, run, model)

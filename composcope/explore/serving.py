@@ -11,6 +11,7 @@ from composcope.explore.guard import LOOPBACK
 from composcope.explore.server import Server
 from composcope.explore.settings import Settings
 from composcope.explore.worker import Stage
+from composcope.scenes.condition import outside
 
 
 def serve(settings: Settings, open_page: bool = False) -> None:
@@ -22,6 +23,8 @@ def serve(settings: Settings, open_page: bool = False) -> None:
     token = settings.token
     if token is not None and not (token.isascii() and token.isalnum()):
         raise InputError("--token: letters and digits only, since it is part of a link")
+    if settings.conditioner:
+        outside(settings.conditioner)  # what is wrong with it is told here
     sock = bound(settings.host, settings.port)
     settings = replace(settings, port=sock.getsockname()[1])
 

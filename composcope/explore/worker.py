@@ -58,8 +58,8 @@ class Job:
 class Workshop:
     """The worker process as the server sees it; if it dies, another one takes its place."""
 
-    def __init__(self, runs: Sequence[str]):
-        self.runs = tuple(runs)
+    def __init__(self, runs: Sequence[str], conditioner: str | None = None):
+        self.given = (tuple(runs), conditioner)
         self.jobs: dict[int, Job] = {}
         self.number = 0
         self.closing = False
@@ -74,8 +74,8 @@ class Workshop:
     def start(self) -> None:
         spawn = multiprocessing.get_context("spawn")  # a fork would take the server's sockets along
         self.mail, theirs = spawn.Pipe()
-        target = (theirs, self.runs)
-        self.process = spawn.Process(target=serve, args=target, name="worker", daemon=True)
+        given = (theirs, *self.given)
+        self.process = spawn.Process(target=serve, args=given, name="worker", daemon=True)
         self.process.start()
         theirs.close()
         threading.Thread(target=self.listen, args=(self.mail,), daemon=True).start()
@@ -207,7 +207,7 @@ class Mail:
         self.pipe.send((self.current, kind, payload))
 
 
-def serve(pipe: Connection, runs: Sequence[str]) -> None:
+def serve(pipe: Connection, runs: Sequence[str], conditioner: str | None) -> None:
     """The worker process: load the models, then job after job until the server is gone."""
     # Ctrl-C is for the server, which then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -216,7 +216,7 @@ def serve(pipe: Connection, runs: Sequence[str]) -> None:
 
     mail = Mail(pipe)
     try:
-        models = Models.load(runs)
+        models = Models.load(runs, conditioner)
         models.warm()
         mail.send("ready", Stage(models.described, models.left_out))
         while True:

@@ -1,15 +1,12 @@
 """What a user gives to an audit: a denoiser out of a file of theirs, and what is asked of it."""
 
-import importlib
-import importlib.util
 import inspect
-import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from composcope.errors import InputError, foreign
 from composcope.files import read_json
+from composcope.imports import module_at
 
 Shape = tuple[int, int, int]
 
@@ -24,8 +21,7 @@ def object_at(source: str, what: str) -> Any:
         )
     with foreign(source):
         try:
-            is_file = place.endswith(".py")
-            module = from_file(Path(place)) if is_file else importlib.import_module(place)
+            module = module_at(place)
         except (ImportError, SyntaxError) as error:
             raise InputError(f"{what} {source!r} cannot be imported: {error}") from None
     if not hasattr(module, name):
@@ -34,25 +30,6 @@ def object_at(source: str, what: str) -> Any:
     if inspect.isclass(named):
         raise InputError(f"{what} {source!r} is a class; make one in {place} and name that")
     return named
-
-
-def from_file(path: Path) -> Any:
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    return executed(path.resolve(), path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=1)
-def executed(path: Path, changed: int) -> Any:
-    """The module of a file, run once for all that is named in it: a denoiser and its conditioner
-    may share what is made there."""
-    name = f"audited_{path.stem}"  # a file may be called as one of our modules is
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    sys.path.insert(0, str(path.parent))  # the file may import its neighbours
-    sys.modules[name] = module
-    spec.loader.exec_module(module)  # type: ignore[union-attr]
-    return module
 
 
 def shape_of(denoiser: Any, side: int | None) -> Shape:

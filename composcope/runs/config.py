@@ -74,7 +74,7 @@ class Teacher:
 class Config:
     """All that a run depends on. Two runs of one Config end with the same weights."""
 
-    conditioner: str  # grid, list, set, ..., none (nothing asked), or package.module:Class
+    conditioner: str  # grid, list, set, ..., none (nothing asked), or FILE.py:Class
     labels: Literal["all", "one", "random", "all_but_one"]  # which objects of an image are labelled
     net: Literal["global", "local"]  # the whole image at once, or cell by cell from patches
     architecture: Architecture

@@ -176,7 +176,7 @@ def load(
     """A trained model: one that ships, by its name, or a run of your own, by its folder.
 
     snapshot: "first", "early", "middle" or "final" weights.
-    conditioner: of a run that was trained with one from outside: its class, or
+    conditioner: of a run that was trained with one from outside: its class, or "FILE.py:Class" or
         "package.module:Class", which is imported. Nothing is imported because a file names it."""
     folder, device = find(run), usable(device)
     path = weights_path(folder, snapshot)
@@ -223,6 +223,8 @@ def named_conditioner(given: str | type[SumOfParts] | None, config: Config) -> S
     if name.rpartition(":")[2] != config.conditioner.rpartition(":")[2]:
         raise InputError(f"the conditioner of this run is {config.conditioner}, not {name}")
     made = CONDITIONERS[given] if isinstance(given, str) else given.made
+    if ":" in config.conditioner:
+        CONDITIONERS[config.conditioner] = made  # for what is made from the configuration alone
     return made(config.architecture.grid_size)
 
 

@@ -232,10 +232,12 @@ def reaverage(run: str | Path, sigma_rel: float) -> Model:
     return model
 
 
-def check_ship(name: str | None) -> None:
-    """An InputError, before anything is trained, if no run can ship under this name."""
+def check_ship(name: str | None, conditioner: str) -> None:
+    """An InputError, before anything is trained, if no such run can ship under this name."""
     if name and (Path(name).name != name or (SHIPPED / name).exists()):
         raise InputError(f"--ship {name}: no plain name, or there is a model of this name")
+    if name and ":" in conditioner:
+        raise InputError(f"--ship {name}: its conditioner {conditioner} would not ship with it")
 
 
 def tell_run(what: str, folder: Path, name: str | None, conditioner: str) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 from composcope.diffusion.train import use
 from composcope.runs.config import Config
 from composcope.runs.data import Images, images_of
+from composcope.scenes.condition import outside
 
 Arrays = tuple[np.ndarray, np.ndarray | None]
 
@@ -39,6 +40,8 @@ def begin(config: Config) -> None:
     """What a worker process does first."""
     global source
     use(1, 1)
+    if ":" in config.conditioner:
+        outside(config.conditioner)  # `images` were made with it: a user has named it
     source = images_of(config)
 
 

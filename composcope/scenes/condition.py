@@ -1,8 +1,5 @@
 """The conditioners there are, by name: places, words that are counted, and those from outside."""
 
-import importlib
-import os
-import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +9,7 @@ import numpy as np
 
 from composcope.chance import LABELS, key, shuffled
 from composcope.errors import InputError, check_name
+from composcope.imports import module_at
 from composcope.scenes.locations import PAPER_LOCATIONS, LocationGrid, LocationList, Locations
 from composcope.scenes.parts import UNSEEN, Parts, SumOfParts, Thing, one_hot
 from composcope.scenes.rules import Rules, sample
@@ -49,10 +47,9 @@ class Names(SumOfParts):
         return tuple(self.names[k] for k in order[:K])
 
     def parse(self, text: str) -> tuple:
-        """Names with commas between them, or with spaces if no name has one."""
-        spaces = any(" " in name for name in self.names)
-        parts = text.split(",") if spaces else text.replace(",", " ").split()
-        words = tuple(part.strip() for part in parts if part.strip())
+        """Names with commas between them, or with spaces if no name has a space or a comma."""
+        single = not any(" " in name or "," in name for name in self.names)
+        words = joined(listed(",".join(text.split()) if single else text), self.names)
         self.parts(words, 0)
         return words
 
@@ -63,6 +60,23 @@ class Names(SumOfParts):
     @abstractmethod
     def dress(self, thing: Object, name: str) -> Object:
         """The object, made to meet a condition."""
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """What stands between commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def joined(parts: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...]:
+    """The words that were meant: a name may have commas itself, and the longest that fits counts."""
+    known = {listed(name): name for name in names}
+    longest = max(map(len, known))
+    words: list[str] = []
+    while parts:
+        n = next((n for n in range(longest, 0, -1) if parts[:n] in known), 1)
+        words.append(known.get(parts[:n], parts[0]))
+        parts = parts[n:]
+    return tuple(words)
 
 
 @dataclass(frozen=True)
@@ -135,17 +149,23 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
 }
 
 
+FROM_OUTSIDE = "FILE.py:Class or package.module:Class"
+
+
 def outside(name: str) -> None:
-    """Add a conditioner from outside, "package.module:Class", to CONDITIONERS under this name.
+    """Add a conditioner from outside to CONDITIONERS under its name: "FILE.py:Class", or
+    "package.module:Class".
 
     It is imported because a user has named it: never call this with what a file says."""
-    module, _, attribute = name.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # where a user's own module is, as with `python -m`
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise InputError(f"there is no conditioner {name!r}: give {FROM_OUTSIDE}")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = getattr(module_at(place), attribute)
+    except InputError:
+        raise
     except Exception as error:  # a module of a user's may raise any
-        reason = f"which is read as package.module:Class ({type(error).__name__}: {error})"
+        reason = f"which is read as {FROM_OUTSIDE} ({type(error).__name__}: {error})"
         raise InputError(f"there is no conditioner {name!r}, {reason}") from None
     if not (isinstance(found, type) and issubclass(found, SumOfParts)):
         base = "composcope.scenes.condition.SumOfParts"
@@ -167,7 +187,7 @@ def conditioner_named(name: str, grid_size: int, words: tuple[str, ...] = ()) ->
             f"the conditioner {name} comes from outside and is imported only when you name it: "
             "load(..., conditioner=...) or --conditioner"
         )
-    check_name("conditioner", name, [*CONDITIONERS, "vocabulary", "none"])
+    check_name("conditioner", name, [*CONDITIONERS, "vocabulary", "none", FROM_OUTSIDE])
     return CONDITIONERS[name](grid_size)
 
 

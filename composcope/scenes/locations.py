@@ -41,7 +41,10 @@ class Locations(SumOfParts):
 
     def condition(self, value: Any, where: str) -> tuple:
         if not isinstance(value, list) or not all(type(part) in (int, float) for part in value):
-            raise InputError(f"{where}: the location {value!r} is not [u, v], within 0 to 1")
+            advice = "; of words: --conditioner vocabulary" if isinstance(value, str) else ""
+            raise InputError(
+                f"{where}: the location {value!r} is not [u, v], within 0 to 1{advice}"
+            )
         return tuple(float(part) for part in value)
 
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:

@@ -4,7 +4,7 @@ models(): a line a shipped model          rows(run="exp1", K=6): measurements, o
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 from rich.table import Table
@@ -91,6 +91,9 @@ def check_folders(option: str, folders: Sequence[Path]) -> None:
             raise InputError(f"{option}: there is no folder {folder}")
 
 
+NOUNS = {int: "a whole number", float: "a number", bool: "true or false"}  # of coordinates
+
+
 def coordinates_of(words: Sequence[str]) -> dict[str, list]:
     """Coordinates from a command line: ["run=a", "K=6", "K=9"] -> {"run": ["a"], "K": [6, 9]}."""
     kinds = get_type_hints(Row)
@@ -99,8 +102,11 @@ def coordinates_of(words: Sequence[str]) -> dict[str, list]:
         name, _, text = word.partition("=")
         if name not in kinds or not text:
             raise InputError(f"{word!r} is no coordinate of rows, such as run=exp1 or K=6")
+        kind = get_args(kinds[name])[0] if get_args(kinds[name]) else kinds[name]
+        given = text.split(",") if get_origin(kind) is tuple else text
         try:
-            found.setdefault(name, []).append(msgspec.convert(text, kinds[name], strict=False))
-        except msgspec.ValidationError as error:
-            raise InputError(f"{word!r}: {error}") from None
+            found.setdefault(name, []).append(msgspec.convert(given, kinds[name], strict=False))
+        except msgspec.ValidationError:
+            wanted = NOUNS.get(kind, "two numbers, such as 1,0")
+            raise InputError(f"{word!r}: {name} is {wanted}") from None
     return found
