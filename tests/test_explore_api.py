@@ -328,6 +328,8 @@ def test_an_unknown_model_is_404_and_a_strange_body_refused(client):
     assert client.post("/api/sample", content=b"{}").status_code == 415
     form = {"Content-Type": "text/plain"}
     assert client.post("/api/sample", content=b"{}", headers=form).status_code == 415
+    shouted = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert client.post("/api/sample", content=b"{}", headers=shouted).status_code == 422
     json_head = {"Content-Type": "application/json"}
     long = client.post("/api/sample", content=b" " * 2**17, headers=json_head)
     assert long.status_code == 413
@@ -519,7 +521,11 @@ def test_a_worker_that_dies_is_replaced():
             ]
             assert b"verdict" in answers[-1]
         finally:
+            workshop.process.terminate = lambda: None  # it ends by itself, amid a job as well
+            await anext(workshop.lines(workshop.submit(Sample("exp1", steps=64))))
             workshop.close()
+            workshop.process.join(WAIT)
+        assert workshop.process.exitcode == 0
 
     asyncio.run(asyncio.wait_for(asked(), WAIT))
 
