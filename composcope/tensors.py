@@ -1,4 +1,5 @@
-"""Tensors on disk: safetensors, which run no code; a failure is one sentence with the file."""
+"""Tensors on disk: safetensors, which run no code; a failure is one sentence with the file. And
+rows of tensors that are equal, so that what is computed of them is computed once."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,3 +56,15 @@ def told(sentence: str) -> Iterator[None]:
 
 def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def distinct(*parts: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows that differ, in their order: an index of each, and which of them each row is.
+
+    A row is given in `parts`, side by side. What is made of the indices has gradients as ever."""
+    rows = torch.cat([part.detach().flatten(1) for part in parts], 1)
+    different, which = rows.unique(dim=0, return_inverse=True)
+    index = torch.arange(len(rows), device=rows.device)
+    first = index.new_full((len(different),), len(rows)).scatter_reduce(0, which, index, "amin")
+    order = first.argsort()
+    return first[order], order.argsort()[which]

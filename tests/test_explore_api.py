@@ -21,6 +21,7 @@ import torch
 from explorer_served import WAIT, served
 from PIL import Image
 from starlette.requests import Request
+from untrained import untrained
 
 import composcope.cli.explore as command
 from composcope import draw, load
@@ -31,6 +32,7 @@ from composcope.evaluation.detect import Found
 from composcope.explore import assets
 from composcope.explore.guard import Guard
 from composcope.explore.models import read, training
+from composcope.explore.pixel import at_pixel
 from composcope.explore.requests import Look, Picture, Sample, check, parse
 from composcope.explore.server import limited
 from composcope.explore.settings import Settings
@@ -157,6 +159,30 @@ def test_a_look_is_equations_9_and_10(client, intervention):
     assert 0 <= seen["locality"] <= 1 and 0 < seen["chance"] < 0.2
     without = draw_without(denoiser, x, sigma, model.conditioner([PLACES[1:]], 2))
     assert same(picture(seen["influences"][0]["without"]), without)
+
+
+@pytest.mark.parametrize("intervention", ["none", "local", "composed"])
+@pytest.mark.parametrize("name", ["exp2", "exp2l"])
+def test_a_pixel_takes_only_what_it_needs_for_the_same_gradient(tmp_path, name, intervention):
+    """Near a place, and in a corner without one: one pass, of patches one patch."""
+    model = load(untrained(tmp_path / name, name, gain=0.3))
+    x, cond = noise([1], model.shape), model.conditioner([PLACES], 1)
+    picture = Picture(name, intervention=intervention)
+    helped = model if intervention == "none" else intervene(model, intervention)
+    net = model.denoiser.net
+    rows = []
+    getattr(net, "unet", net).register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
+    side = model.resolution
+    for pixel in ((int(0.65 * side), int(0.65 * side)), (0, side - 1)):
+        wanted = pixel_gradient(helped, x, 1.0, cond, [pixel])
+        rows.clear()
+        denoiser = at_pixel(model, picture, pixel)
+        found = pixel_gradient(denoiser, x, 1.0, cond, [pixel])
+        assert max(rows) <= (10 if intervention == "composed" else 2)  # two to measure with
+        assert wanted.max() > 0
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+        value, same_value = (d(x, torch.ones(1), cond)[(0, 0, *pixel)] for d in (helped, denoiser))
+        torch.testing.assert_close(same_value, value)
 
 
 def draw_without(denoiser, x, sigma, cond):
@@ -302,6 +328,8 @@ def test_an_unknown_model_is_404_and_a_strange_body_refused(client):
     assert client.post("/api/sample", content=b"{}").status_code == 415
     form = {"Content-Type": "text/plain"}
     assert client.post("/api/sample", content=b"{}", headers=form).status_code == 415
+    shouted = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert client.post("/api/sample", content=b"{}", headers=shouted).status_code == 422
     json_head = {"Content-Type": "application/json"}
     long = client.post("/api/sample", content=b" " * 2**17, headers=json_head)
     assert long.status_code == 413
@@ -495,7 +523,11 @@ def test_a_worker_that_dies_is_replaced():
             ]
             assert b"verdict" in answers[-1]
         finally:
+            workshop.process.terminate = lambda: None  # it ends by itself, amid a job as well
+            await anext(workshop.lines(workshop.submit(Sample("exp1", steps=64))))
             workshop.close()
+            workshop.process.join(WAIT)
+        assert workshop.process.exitcode == 0
 
     asyncio.run(asyncio.wait_for(asked(), WAIT))
 

@@ -197,6 +197,9 @@ def test_ask_with_the_keyboard_alone(once):
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     np.testing.assert_allclose(places_of(page), [(0.6, 0.55)], atol=0.001)
+    assert page.locator("#ground").get_attribute("aria-description") == "Asked: 1 at 0.6, 0.55."
+    page.keyboard.press("Shift+ArrowUp")
+    assert page.inner_text("#message") == "The cross is at 0.6, 0.54, on place 1."
     page.keyboard.press("Delete")
     assert "places" not in state_of(page)
     page.keyboard.press("Enter")
@@ -210,6 +213,25 @@ def test_ask_with_the_keyboard_alone(once):
     page.wait_for_selector(LOOKED)
     page.keyboard.press("Escape")
     assert "pixel" not in state_of(page)
+
+
+def focused(page):
+    script = "() => document.activeElement.className + ' of ' + document.activeElement.closest('.card')?.ariaLabel"
+    return page.evaluate(script)
+
+
+def test_the_focus_is_not_lost_with_what_had_it(once):
+    page = opened(once, "#steps=2&columns=exp1;color;exp2&places=0.3,0.6&names=red&pixel=0.5,0.5")
+    page.get_by_role("button", name="Done").nth(1).focus()
+    page.keyboard.press("Enter")
+    assert focused(page) == "picture of color, as it was trained"
+    page.locator("#add").focus()
+    page.keyboard.press("Enter")  # the fourth: there can be no more
+    assert focused(page).startswith("model of mine")
+    page.get_by_role("button", name="Remove this column").nth(1).focus()
+    page.keyboard.press("Enter")
+    assert focused(page) == "model of exp2, as it was trained"
+    page.wait_for_selector(DRAWN)
 
 
 def test_the_first_link_leads_to_the_pictures_and_changes_nothing(once):
@@ -370,6 +392,7 @@ def test_watch_it_played_from_noise_to_the_picture(once):
     shown = [float(text.removeprefix("σ = ")) for text in page.evaluate("() => played")]
     np.testing.assert_allclose(np.unique(shown)[::-1], noise_levels(5), rtol=0.05)
     page.wait_for_selector(LOOKED)  # at the noise level where it ended
+    assert "move the noise level back" in page.inner_text("#message")
     assert page.locator(".picture").get_attribute("data-over") == "gradient"
 
 
@@ -432,6 +455,9 @@ def test_look_at_what_a_pixel_looks_at(page):
         assert page.locator(".card").nth(column).locator(".bars li").count() == 2
         said = page.locator(".card").nth(column).locator(".share").inner_text()
         assert re.search(r"Conditional locality \d\.\d\d \(chance 0\.\d\d\)", said)
+    assert "move the noise level back" not in page.inner_text("#message")
+    for button in page.locator(".look button").all():  # as large as a finger needs
+        assert min(button.bounding_box()[side] for side in ("width", "height")) >= 24
     gradient = heat_of(page, 0)
     page.locator(".card").first.locator(".bars .name").nth(1).hover()
     page.wait_for_selector(".picture[data-over=influence]")
@@ -479,6 +505,13 @@ def test_understand_by_the_strip_the_words_and_the_report(page):
     strip = card.locator(".strip")
     assert strip.locator(".curve").count() == 1 and "the paper’s K_max: 7" in strip.text_content()
     assert "K = 6" in strip.text_content() and strip.locator(".here").count() == 1
+    for K in (0, 12):
+        page.get_by_role("button", name=str(K), exact=True).click()
+        filled, now = (strip.get_by_text(words).bounding_box() for words in ("filled", f"K = {K}"))
+        assert filled["x"] + filled["width"] < now["x"]
+        assert now["x"] + now["width"] < strip.bounding_box()["x"] + strip.bounding_box()["width"]
+    page.get_by_role("button", name="6", exact=True).click()
+    page.wait_for_selector(DRAWN)
     words = card.locator(".words").inner_text()
     assert words.startswith("Trained on 1 to 3 objects, every one of them labelled. 6 is more than")
     with page.context.expect_page() as opening:

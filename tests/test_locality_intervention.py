@@ -95,6 +95,15 @@ def test_passes_are_one_for_each_different_set_and_cost_what_is_counted():
     assert torch.equal(turns, LocalConditions(code, Cells(), Within())(X, SIGMA, asked_of_both()))
 
 
+def test_leaving_each_condition_out_takes_no_pass_twice():
+    """Nothing, and each of three places alone: as many as drawing takes."""
+    counted = Counted(code)
+    places = [(0.2, 0.2), (0.5, 0.5), (0.8, 0.8)]
+    acts = influence(LocalConditions(counted, Cells()), X[:1], 1.0, Cells(), places)
+    assert counted.evaluations == 4
+    assert (acts.flatten(1).amax(1) > 0).all()
+
+
 def test_a_radius_as_wide_as_the_image_changes_nothing():
     assert torch.equal(
         LocalConditions(code, Cells(), Within(radius=1.125))(X, SIGMA, asked_of_both()),

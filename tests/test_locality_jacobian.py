@@ -8,9 +8,16 @@ import torch
 import torch.nn.functional as F
 
 from composcope.errors import InputError
-from composcope.locality.jacobian import chunks, pixel_cotangents, pixel_gradient, pixel_gradients
+from composcope.locality.jacobian import (
+    chunks,
+    pixel_cotangents,
+    pixel_gradient,
+    pixel_gradients,
+    saved_bytes,
+)
 from composcope.locality.profile import centred_square
 from composcope.nets.unet import UNet
+from composcope.tensors import distinct
 
 SHAPE = (2, 3, 4)  # channel, height, width
 
@@ -117,6 +124,14 @@ def test_the_memory_limit_is_kept():
     seen.clear()
     pixel_gradients(Exp(), x.repeat(5, 1, 1, 1), sigma.repeat(5), None, [(0, 0)], memory=3072 * 8)
     assert seen == [2, 1, 2, 2, 1]  # two to measure with, then five samples two by two
+
+    class Shared(Exp):
+        def forward(self, x, sigma, cond):
+            first, which = distinct(x)
+            return super().forward(x[first], sigma, cond)[which]
+
+    # Images of a batch differ, so what is measured with does.
+    assert saved_bytes(Shared(), x, sigma, cond) >= 3072
 
 
 def test_a_pixel_outside_the_image_is_named():

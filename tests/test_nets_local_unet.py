@@ -84,6 +84,21 @@ def test_assembled_cells_equal_the_plain_loop(patches, settings):
         torch.testing.assert_close(net(x, noise_label, cond), expected, rtol=1e-9, atol=1e-9)
 
 
+def test_images_that_differ_only_in_a_condition_share_their_other_patches():
+    net = local(GRID, attn_resolutions=(3,))
+    x, noise_label, cond = inputs(1, 0.0)
+    asked = cond.repeat(3, 1)
+    asked[1, 8 * 3 + 4] = 1  # in the middle: in 3 x 3 patches
+    asked[2, 0] = 1  # in a corner: in 2 x 2
+    several = x.repeat(3, 1, 1, 1), noise_label.repeat(3), asked
+    rows = []
+    net.unet.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
+    with torch.no_grad():
+        together = net(*several)
+        assert sum(rows) == 64 + 9 + 4
+        torch.testing.assert_close(together, loop(net, *several), rtol=1e-5, atol=1e-5)
+
+
 def test_in_single_precision_too():
     net = local(GRID, attn_resolutions=(3,))
     x, noise_label, cond = inputs(2, 0.2)

@@ -5,7 +5,8 @@ looked into.
     guard      who may ask                               server    HTTP: the answers, and the streams
     worker     the process that computes, and its queue  stage     draw, judge, look
     models     what each model is, and what it is asked  together  columns of one model in one batch
-    verdict    what was found, in words                  static/   the page: ES modules and CSS
+    verdict    what was found, in words                  pixel     what one pixel needs of a model
+    static/    the page: ES modules and CSS
 
 Only the worker imports `stage`, and with it torch: the process that answers the browser stays free
 to answer."""

@@ -133,7 +133,8 @@ class Server:
 
     async def answer(self, request: Request, kind: type, give: Callable) -> Response:
         """Check a request, hand it to the worker, and give what comes back."""
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        kind_said = request.headers.get("content-type", "").partition(";")[0].strip()
+        if kind_said.lower() != "application/json":
             return refused(415, "Content-Type: a request is application/json")
         body = await limited(request)
         if body is None:

@@ -22,6 +22,7 @@ from composcope.diffusion.sample import Step, noise, walk
 from composcope.errors import InputError
 from composcope.evaluation.detect import detect
 from composcope.explore.models import Model, Run, read, shipped
+from composcope.explore.pixel import at_pixel
 from composcope.explore.requests import Described, Look, Picture, Sample, picture_of
 from composcope.explore.together import together
 from composcope.explore.verdict import verdict
@@ -149,7 +150,8 @@ class Models:
         denoiser = together(model.drawer, [picture])
         conditioner, conditions = model.asked(picture)
         cond = rows_of(model, [picture])
-        gradient = pixel_gradients(denoiser, x, sigma, cond, [request.pixel])[0, 0].numpy()
+        seen = at_pixel(model.drawer, picture, request.pixel)
+        gradient = pixel_gradients(seen, x, sigma, cond, [request.pixel])[0, 0].numpy()
         square = centred_square(gradient[None].astype(np.float64), request.pixel)[0]
         yield {}
         x0 = each_denoised(denoiser, x, sigma, conditioner, conditions, picture.seed)

@@ -1,6 +1,6 @@
 """One process computes, first come first served; the server hands it jobs and gets lines back.
 
-    server -> worker   ("job", number, request)   ("cancel", number)
+    server -> worker   ("job", number, request)   ("cancel", number)   ("close", 0)
     worker -> server   (number, kind, payload)    kind: line, wrong, failed, end
 
 Between two steps of a job the worker reads its mail, so that a cancelled job ends at the next step.
@@ -9,7 +9,9 @@ Between two steps of a job the worker reads its mail, so that a cancelled job en
 import asyncio
 import logging
 import multiprocessing
+import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -155,8 +157,8 @@ class Workshop:
 
     def close(self) -> None:
         self.closing = True
-        self.mail.close()
-        self.process.join(2)
+        self.send("close", 0)  # closed by us, the pipe would stay open: `listen` reads from it
+        self.process.join(5)
         if self.process.is_alive():
             self.process.terminate()
 
@@ -180,6 +182,8 @@ class Mail:
 
     def read(self) -> None:
         kind, number, *rest = self.pipe.recv()
+        if kind == "close":
+            raise EOFError
         if kind == "job":
             self.waiting.append((number, rest[0]))
         elif number == self.current:
@@ -209,8 +213,11 @@ class Mail:
 
 def serve(pipe: Connection, runs: Sequence[str], conditioner: str | None) -> None:
     """The worker process: load the models, then job after job until the server is gone."""
-    # Ctrl-C is for the server, which then closes the pipe.
+    # Ctrl-C is for the server, which then says so.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Terminated amid a computation, it still gives back what it holds of the system.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    os.environ["TQDM_DISABLE"] = "1"  # bars of what loads a pipeline, on the server's terminal
     logging.basicConfig(level=logging.INFO, format="composcope: %(message)s")
     from composcope.explore.stage import Models
 

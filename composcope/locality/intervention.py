@@ -17,6 +17,7 @@ from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, Wrapper, X, ch
 from composcope.errors import InputError
 from composcope.locality.alone import EachAlone
 from composcope.locality.neighbourhoods import INTERVENTIONS, Asked, Neighbourhoods, Subsets
+from composcope.tensors import distinct
 
 Masks = Bool[Tensor, "cell height width"]
 
@@ -209,6 +210,10 @@ def together(
 def in_turns(
     denoiser: Denoiser, x: X, sigma: Sigmas, image: Tensor, cond: Tensor, rows: int
 ) -> Float[Tensor, "pass channel height width"]:
-    """denoiser(x[image], sigma[image], cond), at most `rows` at a time."""
-    turns = zip(image.split(rows), cond.split(rows), strict=True)
-    return torch.cat([denoiser(x[some], sigma[some], c) for some, c in turns])
+    """denoiser(x[image], sigma[image], cond), at most `rows` at a time.
+
+    Passes that are equal are one: a condition alone is the same whichever other is left out."""
+    noisy = distinct(x, sigma[:, None])[1]
+    first, which = distinct(noisy[image, None], cond)
+    turns = zip(image[first].split(rows), cond[first].split(rows), strict=True)
+    return torch.cat([denoiser(x[some], sigma[some], c) for some, c in turns])[which]

@@ -94,7 +94,9 @@ def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
             seen[tensor.data_ptr()] = tensor.untyped_storage().nbytes()
             return tensor.detach()  # itself would keep the graph that keeps it, for ever
 
-        several = x.detach().expand(n, *x.shape[1:]).clone().requires_grad_()
+        # Each image another one: equal ones may be denoised once.
+        several = x.detach() + torch.arange(n, device=x.device).view(n, 1, 1, 1)
+        several.requires_grad_()
         rows = cond if cond is None else cond.expand(n, -1)
         hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
         with torch.enable_grad(), hooks:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from composcope.errors import InputError
 from composcope.nets.unet import Cond, Images, Levels, UNet
+from composcope.tensors import distinct
 
 # patches for one call of the network: 512 draw 18 % faster than 128 on a laptop's core
 CHUNK = 512
@@ -157,10 +158,13 @@ class LocalUNet(nn.Module):
             inside = self.patches.inside(cond)
             return self.unet(x * inside, noise_label, cond) * inside
         image, cell = self.patches.everywhere(len(x), x.device)
-        patches = self.patches.pixels(x, image, cell)
         local = self.patches.conditions(cond, image, cell)
-        whole = patches, noise_label[image], local
+        # Images that differ only in what is asked share the patches in which nothing else is asked.
+        noisy = distinct(x, noise_label[:, None])[1]
+        first, which = distinct(noisy[image, None], local)
+        image, cell, local = image[first], cell[first], local[first]
+        whole = self.patches.pixels(x, image, cell), noise_label[image], local
         chunks = zip(*(part.split(CHUNK) for part in whole), strict=True)
-        cells = torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in chunks])
+        cells = torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in chunks])[which]
         grid = cells.unflatten(0, (-1, self.patches.grid_size, self.patches.grid_size))
         return grid.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)

@@ -5,6 +5,7 @@ import { MOST_PLACES } from "./state.js";
 
 const NEAR = 0.035; // a click this near to a place is on it, in image sides
 const MOVED = 0.012; // a pointer that moved less than this has clicked
+const said = ([u, v], index) => `${index + 1} at ${u}, ${v}`;
 const round = (value) => Math.round(clamp(value, 0, 1) * 1000) / 1000;
 
 export class Ask {
@@ -52,6 +53,7 @@ export class Ask {
     const [x, y] = this.cross.map((part) => 100 * part);
     const cross = svg("path", { class: "cross", d: `M${x - 5} ${y}h10M${x} ${y - 5}v10` });
     this.drawing.replaceChildren(...lines, ...dots, cross);
+    this.box.setAttribute("aria-description", this.places.length ? `Asked: ${this.places.map(said).join(", ")}.` : "Nothing is asked.");
   }
 
   at(event) {
@@ -116,6 +118,7 @@ export class Ask {
       this.paint();
       const over = this.under(this.cross);
       this.hover(over >= 0 ? over : null);
+      message(`The cross is at ${this.cross.join(", ")}${over >= 0 ? `, on place ${over + 1}` : ""}.`);
     } else if (event.key === "Enter" || event.key === " ") this.toggle(this.cross);
     else if (event.key === "Delete" || event.key === "Backspace") {
       if (this.under(this.cross) >= 0) this.toggle(this.cross);

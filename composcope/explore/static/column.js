@@ -83,8 +83,9 @@ export class Column {
     this.one = one;
     this.model.value = one.model;
     const helps = this.described.interventions;
-    this.help.replaceChildren(...helps.map((name) => el("option", { value: name }, INTERVENTIONS[name] ?? name)));
+    this.help.replaceChildren(...helps.map((name) => el("option", { value: name }, INTERVENTIONS[name])));
     this.help.value = one.intervention;
+    this.root.setAttribute("aria-label", `${one.model}, ${INTERVENTIONS[one.intervention]}`);
     this.help.disabled = helps.length === 1;
     this.radiusRow.toggleAttribute("data-off", one.intervention !== "local");
     this.radius.value = one.radius;
@@ -285,7 +286,9 @@ export class Column {
 
   // The words on a pixel come and go, and the condition that is switched off is marked.
   press() {
-    this.lookBox.hidden = !(this.state.pixel && this.looked);
+    const over = !(this.state.pixel && this.looked);
+    if (over && this.lookBox.contains(document.activeElement)) this.picture.focus({ preventScroll: true });
+    this.lookBox.hidden = over;
     this.lookBox.querySelectorAll(".off").forEach((button, index) => button.setAttribute("aria-pressed", String(index === this.off)));
   }
 
@@ -315,7 +318,7 @@ export class Column {
     const point = () => hover(index);
     const leave = () => hover(null);
     return el("li", { onpointerenter: point, onpointerleave: leave, onfocusin: point, onfocusout: leave },
-      el("button", { class: "name", type: "button", title, "aria-label": title }, name),
+      el("button", { class: "name", type: "button", title, "aria-label": title, onclick: point }, name), // not all browsers focus it
       svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `influence ${short(one.here)}` },
         svg("rect", { class: "track", width: 100, height: 10, rx: 1 }), svg("rect", { class: "fill", width: 100 * share, height: 10, rx: 1 })),
       el("span", { class: "value" }, short(one.here)),

@@ -10,6 +10,8 @@ import { MOST_COLUMNS, MOST_PLACES, picture, pieces, RADIUS, read, written } fro
 const PAUSE = 120; // milliseconds without a change before the server is asked
 const BEAT = 140; // milliseconds that a step is shown while playing
 const INVITATION = "Click a pixel to see what it looks at.";
+const LEGEND = "Bright: what the pixel looks at. Point at a condition to see where it acts; Escape ends looking.";
+const NEAR_THE_END = " With hardly any noise left it looks at little more than itself: move the noise level back.";
 
 let models, places, report, state;
 let columns = [];
@@ -135,6 +137,7 @@ const actionsOf = (index) => ({
     const at = index();
     columns.splice(at, 1)[0].root.remove();
     change({ columns: state.columns.filter((_, other) => other !== at) });
+    columns[Math.min(at, columns.length - 1)].model.focus(); // the button that had it is gone
   },
   look: (pixel) => {
     change({ pixel, without: pixel ? state.without : null }, false);
@@ -214,7 +217,7 @@ async function look() {
       const seen = await api.look({ ...asked, steps: state.steps, sigma, pixel: column.pixel }, own.signal);
       if (!own.signal.aborted) column.see(seen);
     }));
-    if (!own.signal.aborted) doing("looked", "Bright: what the pixel looks at. Point at a condition to see where it acts; Escape ends looking.");
+    if (!own.signal.aborted) doing("looked", LEGEND + (state.level === null ? NEAR_THE_END : ""));
   } catch (error) {
     failed(error);
   }
@@ -272,6 +275,7 @@ function bind() {
     const unused = [...models.keys()].find((name) => !state.columns.some((one) => one.model === name) && models.get(name).asks === "places");
     const one = { model: unused ?? state.columns.at(-1).model, intervention: "none", radius: RADIUS };
     change({ columns: [...state.columns, one] });
+    columns.at(-1).model.focus(); // what one does next; and the button may be disabled now
   });
   window.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && state.pixel && !$("code").open) {

@@ -1,6 +1,6 @@
 // How far a model composes: places filled against K from its rows, the paper's K_max, and where we stand.
 
-import { svg } from "./dom.js";
+import { clamp, svg } from "./dom.js";
 
 const WIDE = 260, HIGH = 130, LEFT = 26, RIGHT = 10, TOP = 20, BOTTOM = 32, MOST = 12;
 const x = (K) => LEFT + ((WIDE - LEFT - RIGHT) * K) / MOST;
@@ -53,7 +53,8 @@ export function strip(rows, column, model, K, there) {
   }
   drawing.append(svg("line", { class: "now", x1: x(K), x2: x(K), y1: y(0), y2: y(MOST) - 2 }));
   if (there !== undefined) drawing.append(svg("circle", { class: "here", cx: x(K), cy: y(there), r: 4.5 }));
-  drawing.append(text(`K = ${K}`, { x: x(K), y: y(MOST) - 5, "text-anchor": K > 10 ? "end" : "middle" }));
+  const within = clamp(x(K), 52, WIDE - 18); // beside "filled", and not over the edge
+  drawing.append(text(`K = ${K}`, { x: within, y: y(MOST) - 5, "text-anchor": "middle" }));
   return drawing;
 }
 
