@@ -125,7 +125,8 @@ LABELS = {
     "random": "a random number of them labelled",
     "all_but_one": "all but one of them labelled",
 }
-FORMS = {"list": " in a list of slots", "set": " in a set"}  # of labels that are not on a grid
+# Of labels that are not on a grid.
+FORMS = {"list": " in a list of slots", "set": " in a set", "color": " by colour"}
 
 
 def training(config: Config) -> str:

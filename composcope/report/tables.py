@@ -298,7 +298,7 @@ def comparisons(rows: Sequence[Row]) -> Table:
             if found.above
             else "",
             "at equal terms?": found.terms,
-            "commands": commands(found.above, found.below),
+            "command": commands(found.above, found.below),
         }
         for (place, says), some in findings(rows).items()
         for found in some
