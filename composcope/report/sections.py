@@ -150,7 +150,7 @@ SECTIONS = (
         "forced",
         "What if it is forced to be local?",
         "A network that sees only patches and the conditions inside them (exp2l) composes where "
-        "one that sees the whole image (exp2) fails. Local conditions are ours: while exp2 draws, "
+        "one that sees the whole image (exp2) fails. Local conditions are our addition: while exp2 draws, "
         "each pixel is given only the condition near it. Nothing is trained.",
         section_figures.forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",

@@ -261,7 +261,7 @@ def theory(rows: Sequence[Row]) -> str:
     text = "; ".join(parts)
     return (
         f"{text[0].upper()}{text[1:]}. Each was tested on distributions small enough to compute "
-        "exactly."
+        "exactly. Those that do not hold are told in plain words under How sure are we?"
     )
 
 

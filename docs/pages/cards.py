@@ -115,7 +115,7 @@ def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Seq
     if others:
         named = ", ".join(code(run) for run in others)
         parts.append(
-            f"Of {named} only rows ship. Their weights are left out to keep the package small. "
+            f"Only rows ship of {named}. Their weights are left out to keep the package small. "
             "`composcope rows --where run=NAME` prints the rows."
         )
     return joined(parts)
@@ -265,9 +265,9 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
         lines.append(f"K_max is {told(strict)} by our own strict rule.")
     found = {row.K: row for row in of_side(rows, side, "length/found")}
     shown = [f"{told(found[K])} of {K}" for K in SHOWN_K if K in found]
-    unit = "places" if asked and asked.has_places else "conditions"
+    what = "Places filled" if asked and asked.has_places else "Conditions met"
     if shown:
-        lines.append(f"On average it fills {', '.join(shown)} {unit}.")
+        lines.append(f"{what}, on average: {', '.join(shown)}.")
     share = one(rows, side, "locality/conditional_locality")
     if share:
         chance = f" (chance: {two(share.chance)})" if share.chance else ""
