@@ -21,7 +21,9 @@ from composcope.features import sdxl
 from composcope.study.table import STEPS
 
 SHEET = "text_control.png"
-COLUMNS = 5  # images of each number of phrases
+COLUMNS = 4  # images of each number of phrases
+INCH = 96  # pixels
+SIDE, BETWEEN, BELOW = 192, 40, 84  # pixels: six for each of the model's, and room for words
 SHEET_WORDS = (
     "What text_control draws when asked for one, two and three objects in a sentence: the first "
     "pictures, none is chosen. It was trained on one and two. ✓: every phrase has an object of its "
@@ -38,14 +40,19 @@ def sentence_sheet(model: str) -> Figure:
 
 def sheet_of(asked: Sequence[Sequence[list[Phrase]]], drawn: Sequence[np.ndarray]) -> Figure:
     """A row a number of phrases; below each picture what was asked for, and how much of it is met."""
-    figure = Figure(figsize=(2.0 * COLUMNS, 2.6 * len(asked)), layout="constrained", dpi=96)
-    grid = figure.subplots(len(asked), COLUMNS, squeeze=False)
-    for panels, sets, images in zip(grid, asked, drawn, strict=True):
-        for panel, phrases, image, found in zip(panels, sets, images, detect(images), strict=True):
+    width, height = COLUMNS * (SIDE + BETWEEN), len(asked) * (SIDE + BELOW)
+    figure = Figure(figsize=(width / INCH, height / INCH), dpi=INCH)
+    for row, (sets, images) in enumerate(zip(asked, drawn, strict=True)):
+        bottom = height - row * (SIDE + BELOW) - SIDE - 4
+        shown = zip(sets, images, detect(images), strict=True)
+        for column, (phrases, image, found) in enumerate(shown):
+            left = column * (SIDE + BETWEEN) + BETWEEN / 2
+            box = (left / width, bottom / height, SIDE / width, SIDE / height)
+            panel = figure.add_axes(box, xticks=[], yticks=[])
+            panel.imshow(image, interpolation="nearest")
+            panel.spines[:].set_visible(False)
             met = met_by(phrases, found)
             mark = "✓" if met == len(phrases) else "✗"
             said = " and\n".join(map(words_of, phrases))
-            panel.imshow(image, interpolation="nearest")
-            panel.set(xticks=[], yticks=[])
-            panel.set_xlabel(f"{said}\n{mark} {met} of {len(phrases)}", fontsize=9)
+            panel.set_xlabel(f"{said}\n{mark} {met} of {len(phrases)}", fontsize=10)
     return figure
