@@ -138,7 +138,7 @@ def test_what_did_not_come_out_is_listed():
     compared = lines["Comparisons of two runs"]
     assert any("exp1 above exp2 (Fig. 1). Not seen in places filled of 9." in x for x in compared)
     assert lines["K_max"] == ["exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower"]
-    assert lines["Claims of theory"] == ["some claim. Predicted: <= 1. Measured: 2."]
+    assert lines["Claims of theory"] == ["some claim: 2 (predicted: <= 1)."]
     known = replace(claim, what="sim/clock")
     (told,) = not_so([known], [])["Claims of theory"]
     assert "gradient descent on the stated loss" in told and "some claim" not in told
@@ -179,8 +179,8 @@ def test_more_objects_in_training():
 
 def test_whether_the_way_labels_enter_decides():
     ours, theirs = found("exp1-one", 2.6, K=6), found("exp1-one-edm2", 1.1, K=6)
-    assert "not measured with labels as in EDM2" in single([ours])
-    assert "2.6 [2.4, 2.8] places" in single([ours, theirs])
+    assert "(exp1-one-edm2): not measured." in single([ours])
+    assert "2.6 [2.4, 2.8] with linear labels" in single([ours, theirs])
     assert "the way labels enter the network matters" in single([ours, theirs])
     assert "are not what makes it compose" in single([ours, replace(theirs, value=3.0)])
 
