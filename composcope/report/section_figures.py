@@ -139,12 +139,12 @@ def label_figures(material: Material) -> list[Shown]:
         {
             "Places filled, by which objects were labelled, after equal numbers of training "
             "images.": met(lines, 3),
-            "K_max by which objects were labelled, beside the paper's Table 2.": forest(
-                rows, sides, K_MAX
-            ),
             "Trained on single objects: places filled by a network whose labels act linearly "
             "(exp1-one), by one that takes them in as EDM2 does (exp1-one-edm2), and by one that "
             "sees patches (exp2l-one).": met(lines_over(rows, SINGLES, "length/found"), 1),
+            "K_max by which objects were labelled, beside the paper's Table 2.": forest(
+                rows, sides, K_MAX
+            ),
         }
     )
 

@@ -51,6 +51,7 @@ class Table:
     head: Sequence[str]
     lines: Sequence[Sequence[Cell]]
     note: str = ""
+    named: bool = True  # cells carry the titles of their columns; thousands of numbers need none
 
     def shown(self) -> list[int]:
         """Columns that are empty in every line are left out."""
@@ -63,7 +64,8 @@ class Table:
         titles = "".join(f"<th>{cell(self.head[i])}</th>" for i in shown)
         body = ""
         for line in self.lines:
-            body += f"<tr>{''.join(data_cell(self.head[i], line[i]) for i in shown)}</tr>"
+            cells = (data_cell(self.head[i] if self.named else "", line[i]) for i in shown)
+            body += f"<tr>{''.join(cells)}</tr>"
         note = f"<p class=small>{html.escape(self.note)}</p>" if self.note else ""
         return f"{note}<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -81,6 +83,8 @@ def data_cell(title: str, value: Cell) -> str:
     """With the title of its column, which a card shows before it."""
     if value == "":
         return "<td class=blank></td>"
+    if not title:
+        return f"<td>{cell(value)}</td>"
     return f'<td data-head="{html.escape(title)}"><div>{cell(value)}</div></td>'
 
 
