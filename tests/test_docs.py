@@ -29,6 +29,7 @@ from docs.pages.cards import cards, per_cent
 from docs.pages.markdown import set_apart, table
 from docs.pages.results import FIRST, FOLDER, figure_1, page
 from docs.pages.screens import SCREENS, chromium, mark_of, take
+from docs.pages.sentences import COLUMNS, sheet_of
 
 ROOT = Path(__file__).parents[1]
 TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("cards/*.md")])
@@ -142,15 +143,12 @@ def test_cards_of_any_models(tmp_path):
     add_rows(tmp_path / "mine" / "rows.jsonl", rows)
     made = cards(tmp_path)
     assert {*made} == {"README.md", "bare.md", "mine.md"}
-    assert "Nothing of this is measured." in made["bare.md"] and "None ship." in made["bare.md"]
+    assert "Nothing of this is measured." in made["bare.md"] and "no rows ship" in made["bare.md"]
     assert "| time | not known |" in made["bare.md"] and "No sheet ships" in made["bare.md"]
     assert (
         "K_max is 7 [5, 8] by the paper's rule (paper: 9 in v1, 7 in v3; agrees)" in made["mine.md"]
     )
-    assert (
-        "what is asked, and nothing else, at some numbers of conditions: 25 % at K = 2."
-        in (made["mine.md"])
-    )
+    assert "its images show exactly what is asked: 25 % at K = 2." in made["mine.md"]
     assert "| 2 | 0.25 |" in made["mine.md"]
     assert re.search(r"\| \[mine\]\(mine.md\) \|.*\| 7 \[5, 8\] \|", made["README.md"])
 
@@ -166,7 +164,18 @@ def test_a_card_of_a_student_says_what_it_learned_from(shipped):
 def test_a_card_says_where_the_paper_has_its_model(shipped):
     made, _ = shipped
     assert "In the paper: Fig. 1, 2, 10; Tables 1, 2." in made["cards/exp2.md"]
-    assert "Not in the paper: the list with one map" in made["cards/exp3s.md"]
+    assert "It is not in the paper: the list with one map" in made["cards/exp3s.md"]
+    assert "Trained on 1 to 3 objects, only one of them labelled." in made["cards/exp2.md"]
+
+
+def test_a_sheet_of_sentences_counts_the_phrases_that_are_met():
+    """Below each picture its sentence; empty pictures meet none."""
+    left, right = ("red", "cube", 0), ("blue", "sphere", 2)
+    blank = np.full((COLUMNS, 64, 64, 3), 110, np.uint8)
+    figure = sheet_of([[[left]] * COLUMNS, [[left, right]] * COLUMNS], [blank, blank])
+    told = [panel.get_xlabel() for panel in figure.axes]
+    assert told[0] == "a red cube on the left\n✗ 0 of 1"
+    assert told[-1] == "a red cube on the left and\na blue sphere on the right\n✗ 0 of 2"
 
 
 def test_equal_shares_in_a_row_are_told_once():

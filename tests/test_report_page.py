@@ -17,16 +17,18 @@ from composcope.errors import InputError
 from composcope.report import tables
 from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
-from composcope.report.marks import EXP1, EXP2_LOCAL
+from composcope.report.figures import growth
+from composcope.report.marks import EXP1, EXP2_LOCAL, two
 from composcope.report.material import Material, material
 from composcope.report.page import SECTIONS, difference, page
 from composcope.report.recording import square
+from composcope.report.section_figures import GROWING
 from composcope.report.sections import known_sides
 from composcope.results import Row, add_rows, write_arrays
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED
 from composcope.study.effects import Side
-from composcope.study.table import LOCAL, chosen
+from composcope.study.table import INTERVENTIONS, LOCAL, chosen
 
 MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
 MODEL |= {"steps": 12, "seed": 0, "images": 1000}
@@ -244,6 +246,33 @@ def test_axes_name_their_quantities(figures):
                 assert axes.get_xlabel() or figure.get_supxlabel()
             names = all(label.get_text()[:1].isalpha() for label in axes.get_yticklabels())
             assert names or axes.get_ylabel() or figure.get_supylabel()
+
+
+def test_figure_8_has_a_point_for_each_run_beside_the_papers():
+    """Of rows that are made here: K_max by two rules, the paper's, and places filled."""
+    runs = {"exp1-one": 2.0, "exp1-two": 5.0, "exp1": 7.0, "exp1-six": 8.0}
+    rows = [row for run, nine in runs.items() for row in rows_of(run, nine)]
+    kinds = [replace(row, rule=rule) for row in rows if row.rule for rule in ("strict", "eight")]
+    figure = growth([*rows, *kinds], GROWING)
+    reached, filled = figure.axes
+    bars = [len(panel.containers) for panel in (reached, filled)]
+    assert bars == [2 * len(runs), len(runs)]
+    points = sorted(tuple(one[0].get_xydata()[0]) for one in filled.containers)
+    assert points == [(1, 2.0), (2, 5.0), (3, 7.0), (6, 8.0)]
+    paper = {line.get_marker(): line.get_xydata() for line in reached.lines if line.get_label()}
+    assert paper["D"][:, 1].tolist() == [1, 5, 9, 10, 10, 11] and paper["*"].tolist() == [[3, 7]]
+    assert growth(rows_of("exp1", 7.0), GROWING) is None
+
+
+def test_every_intervention_of_exp2_has_a_line_with_what_it_fills():
+    near = {"intervention": LOCAL.name, "radius": LOCAL.radius}
+    rows = [*rows_of("exp2", 2.0), *rows_of("exp2", 7.0, **near)]
+    rows += rows_of("exp2", 5.0, intervention="composed")
+    shown = tables.interventions(rows)
+    assert {done.name for done in INTERVENTIONS} == {*tables.GIVEN}
+    filled = [line[3] for line in shown.lines]
+    assert filled == [f"{two(x)} [1, 9]" for x in (2, 7)] + ["not measured"] * 5 + ["5 [1, 9]"]
+    assert "composcope evaluate exp2 --intervention composed" in str(shown).replace("<span>", "")
 
 
 def test_no_picture_ships_but_samples():

@@ -6,19 +6,22 @@ import pytest
 
 from composcope.report.marks import paper_of, two, verdict
 from composcope.report.material import joined, one
+from composcope.report.section_figures import GROWING
 from composcope.report.words import (
     claims,
     composes,
     facts,
     forced,
+    grows,
     headline,
     looks,
     not_so,
     policies,
+    single,
     sure,
 )
 from composcope.results import Row, where
-from composcope.study.effects import Side
+from composcope.study.effects import EFFECTS, Side
 from composcope.study.paper import PaperValue, v1, v3
 from composcope.study.table import LOCAL
 
@@ -95,12 +98,13 @@ def test_the_headline_follows_the_rows():
     assert "not measured" in headline([])
     assert "draws more of them than" in headline(composing)
     seen = [*composing, local("exp1", 0.9), local("exp2", 0.2)]
-    assert "and its pixels respond more locally" in headline(seen)
+    assert "and its pixels respond more to what is asked for near them" in headline(seen)
     other = [*composing, local("exp1", 0.1), local("exp2", 0.2)]
-    assert "but its pixels do not respond more locally" in headline(other)
+    assert "but its pixels do not respond more" in headline(other)
     assert "draws no more of them than" in headline([found("exp1", 1.5), found("exp2", 8.0)])
-    assert "the second model draws more too" in headline([*seen, found("exp2", 7.0, **WITH_LOCAL)])
-    assert "the second model draws no more" in headline([*seen, found("exp2", 1.0, **WITH_LOCAL)])
+    assert "the second draws more too" in headline([*seen, found("exp2", 7.0, **WITH_LOCAL)])
+    assert "the second draws no more" in headline([*seen, found("exp2", 1.0, **WITH_LOCAL)])
+    assert headline([*seen, found("exp2", 7.0, **WITH_LOCAL)]).count(".") == 1
 
 
 def test_three_facts_with_one_number_each():
@@ -121,7 +125,8 @@ def test_answers_name_what_is_not_measured():
     assert "fail at one place already (10 % of images have it)" in forced([*rows, *wide])
     assert "do as well" in forced([*rows, found("exp2l", 2.0), found("exp2l-wide", 2.0)])
     agree = composes([k_max("exp1", 7, 6, 8)], [Side("exp1"), Side("exp2")])
-    assert "exp2 is not measured" in agree
+    assert "Not measured: exp1, exp2, exp3." in agree
+    assert "K_max is 7 [6, 8] for exp1 (paper: 9 in v1, 7 in v3)." in agree
     assert "for 2 of our runs: 1 in agreement and 1 not measured" in agree
     assert "Too few models" in looks([local("exp1", 0.9)])
 
@@ -131,11 +136,53 @@ def test_what_did_not_come_out_is_listed():
     rows = [found("exp1", 1.0), found("exp2", 2.0), k_max("exp1", 3, 3, 4), claim]
     lines = not_so(rows, [Side("exp1"), Side("exp2")])
     compared = lines["Comparisons of two runs"]
-    assert any("exp1 above exp2" in line and "places filled of 9" in line for line in compared)
+    assert any("exp1 above exp2 (Fig. 1). Not seen in places filled of 9." in x for x in compared)
     assert lines["K_max"] == ["exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower"]
-    assert lines["Claims of theory"] == ["some claim: 2, predicted <= 1"]
+    assert lines["Claims of theory"] == ["some claim: 2 (predicted: <= 1)."]
+    known = replace(claim, what="sim/clock")
+    (told,) = not_so([known], [])["Claims of theory"]
+    assert "gradient descent on the stated loss" in told and "some claim" not in told
     assert claims(rows, "theory") == [claim] and "1 not as expected" in sure(rows)
     assert not_so([], [Side("exp1")]) == {}
+
+
+def test_a_finding_tells_in_what_it_is_seen_and_in_what_not():
+    rows = [
+        found("exp2l", 7.0),
+        found("exp2", 2.0),
+        k_max("exp2l", 0, 0, 1),
+        k_max("exp2", 1, 0, 2),
+    ]
+    (line,) = [x for x in not_so(rows, [])["Comparisons of two runs"] if "exp2l above exp2 " in x]
+    assert line.endswith("Seen in places filled of 9; not in K_max by the paper's rule.")
+
+
+def test_every_finding_is_said_in_full():
+    """Each stands alone where it is told, so none leans on the one before it."""
+    assert not [effect.says for effect in EFFECTS if "The same" in effect.says]
+
+
+def test_more_objects_in_training():
+    """Figure 8: at equal images, so a longer run is shown by its earlier snapshot."""
+    sides = GROWING[:3]
+    assert [side.run for side in sides] == ["exp1-one", "exp1-two", "exp1"]
+    assert "not measured" in grows([found("exp1", 7.0)], sides)
+    early = {"snapshot": "early"}
+    rows = [found("exp1-one", 1.0), found("exp1-two", 6.0), found("exp1", 7.0, **early)]
+    rows.append(found("exp1", 8.0, images=4000))
+    assert "1, 2 and 3 objects, models fill 1 [0.80, 1.2], 6 [5.8, 6.2] and 7 [6.8, 7.2]" in grows(
+        rows, sides
+    )
+    assert "As in the paper" in grows(rows, sides)
+    assert "here not always" in grows([*rows[:2], found("exp1", 5.0)], sides)
+
+
+def test_whether_the_way_labels_enter_decides():
+    ours, theirs = found("exp1-one", 2.6, K=6), found("exp1-one-edm2", 1.1, K=6)
+    assert "(exp1-one-edm2): not measured." in single([ours])
+    assert "2.6 [2.4, 2.8] with linear labels" in single([ours, theirs])
+    assert "the way labels enter the network matters" in single([ours, theirs])
+    assert "are not what makes it compose" in single([ours, replace(theirs, value=3.0)])
 
 
 def test_rows_of_other_weights_take_the_place_of_what_ships():

@@ -125,7 +125,8 @@ LABELS = {
     "random": "a random number of them labelled",
     "all_but_one": "all but one of them labelled",
 }
-FORMS = {"list": " in a list of slots", "set": " in a set"}  # of labels that are not on a grid
+# Of labels that are not on a grid.
+FORMS = {"list": " in a list of slots", "set": " in a set", "color": " by colour"}
 
 
 def training(config: Config) -> str:
@@ -138,7 +139,8 @@ def training(config: Config) -> str:
         return "Trained on images from a folder."
     most = config.objects[1]
     scenes = f"{config.objects[0]} to {most} objects" if most > 1 else "single objects"
-    words = f"Trained on {scenes}, {LABELS[config.labels]}{FORMS.get(config.conditioner, '')}"
+    labelled = LABELS[config.labels] if most > 1 else "each labelled"
+    words = f"Trained on {scenes}, {labelled}{FORMS.get(config.conditioner, '')}"
     if config.net == "local":
         words += "; the network sees patches" + (" as wide as the image" if covers(config) else "")
     return f"{words}."

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from composcope.report.commands import command
 from composcope.report.marks import told, two
@@ -47,8 +48,9 @@ def numbers(rows: Sequence[Row]) -> Table:
         n = max((row.n for row in own if row.n is not None), default="")
         at = coordinates(own[0], (field for field in ONE_LINE if field != along))
         values = values_along(own, along)
-        lines.append({"what": what, "where": at, "value [95 % interval]": values, "n": str(n)})
-    return table(lines)
+        many = f"n = {n}" if n else ""
+        lines.append({"what": what, "where": at, "value [95 % interval]": values, "samples": many})
+    return replace(table(lines), named=False)
 
 
 def values_along(rows: Sequence[Row], along: str | None) -> Html:

@@ -15,7 +15,8 @@ from composcope.report.looks import Lines, Look, look
 from composcope.report.marks import name, paper_of
 from composcope.report.material import of_side, one
 from composcope.results import Row, grouped
-from composcope.study.effects import K_MAX, Measurement, Side, mean_row
+from composcope.study.effects import FILLED_9, K_MAX, Measurement, Side, mean_row
+from composcope.study.table import BY_NAME
 
 FROM_NOISE = f"{NOISE_LEVEL}, from noise to image"
 WIDTH = 4.6  # inches of a figure that shares its line with another, and that a phone can show
@@ -94,6 +95,52 @@ def forest(
     panel.grid(axis="x", color="gray", alpha=0.25, lw=0.6)
     legend(panel)
     return figure
+
+
+def growth(rows: Sequence[Row], sides: Sequence[Side]) -> Figure | None:
+    """Figure 8: how far models compose by the most objects of their training images. Left K_max,
+    the paper's beside it, right the places filled of nine; a marker a model."""
+    most = {side: BY_NAME[side.run].config().objects[1] for side in sides}
+    filled = {side: one(rows, side, FILLED_9.what, **FILLED_9.coordinates) for side in sides}
+    if sum(row is not None for row in filled.values()) < 2:
+        return None
+    figure = Figure(figsize=(2 * WIDTH, 3.7), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    rules = {"strict": ("our strict rule", "full"), "eight": ("paper's rule, 8 images", "none")}
+    for shift, (rule, (words, fill)) in zip((-0.08, 0.08), rules.items(), strict=True):
+        reached = {side: one(rows, side, "length/k_max", rule=rule) for side in sides}
+        at_each(left, most, reached, fill, shift)
+        left.plot([], [], "o", color="gray", fillstyle=fill, label=words)
+    theirs: dict[str, Any] = {"ls": "", "ms": 7, "mfc": "none", "mec": "gray", "mew": 1}
+    for version, (mark, words) in PAPER_MARKS.items():
+        own = [(most[side], v) for side in sides for v in paper_of(side) if v.version == version]
+        at = [(K, (value.low + value.high) / 2) for K, value in own]
+        left.plot(*np.array(at).reshape(-1, 2).T, marker=mark, label=words, **theirs)
+    at_each(right, most, filled)
+    for panel, words in ((left, "$K_{max}$"), (right, FILLED_9.words)):
+        panel.set(xlabel="most objects in a training image", ylabel=words)
+        panel.set(xticks=sorted(most.values()), ylim=(0, None))
+        panel.set_xlim(0.5, max(most.values()) + 0.5)
+    legend(left)
+    return figure
+
+
+def at_each(
+    panel: Axes,
+    most: Mapping[Side, int],
+    found: Mapping[Side, Row | None],
+    fill: Any = "full",
+    shift: float = 0.0,
+) -> None:
+    """A point and its interval for each side that is measured, with a thin line through them."""
+    known = {side: row.estimate for side, row in found.items() if row is not None}
+    for side, estimate in known.items():
+        style = look_of(side)
+        looks: dict[str, Any] = {"color": style.color, "fmt": style.marker, "fillstyle": fill}
+        at = (most[side] + shift, estimate.value)
+        panel.errorbar(*at, whiskers(estimate), ms=7, elinewidth=0.9, **looks)
+    points = [(most[side] + shift, estimate.value) for side, estimate in known.items()]
+    panel.plot(*np.array(sorted(points)).reshape(-1, 2).T, color="gray", lw=0.7, zorder=0)
 
 
 def over_noise(lines: Lines, words: str, chance: float | None = None) -> Figure | None:

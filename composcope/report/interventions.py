@@ -172,8 +172,8 @@ def overlap(rows: Sequence[Row]) -> str:
         return ""
     parts = [f"{two(row.value)} ({label(row.run, row.intervention)})" for row in fails]
     return (
-        "When two places come closer, both are filled in at least half of the images down to a "
-        f"distance, in image sides, of {listed(parts)}."
+        "When two places come closer, models still fill both in at least half of the images down to "
+        f"these distances, in image sides: {listed(parts)}."
     )
 
 
@@ -203,6 +203,10 @@ def own_places(rows: Sequence[Row]) -> str:
             continue
         most = max(row.K or 0 for row in own)
         shown = {row.intervention: row for row in own if most == row.K}
-        each = [f"{told(row)} ({way or 'no intervention'})" for way, row in shown.items()]
+        each = [f"{told(row)} ({way or 'as it is'})" for way, row in shown.items()]
         parts.append(f"of {most} {noun} {run} draws {listed(each)}")
-    return f"With neighbourhoods that models find themselves: {'; '.join(parts)}." if parts else ""
+    tried = (
+        "Conditions without places can be made local too: each pixel is given the one that acts most "
+        "on it (own), or each acts around the place where it acts most (peaks)"
+    )
+    return f"{tried}. Then {'; '.join(parts)}." if parts else ""

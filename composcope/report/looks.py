@@ -28,7 +28,7 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 # fmt: off
 MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
     BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P"},
-    VIOLET: {"exp1-one": "v", "exp1-one-edm2": "1"},
+    VIOLET: {"exp1-one": "v", "exp1-one-edm2": "X"},
     LIME: {"exp1-five": "^"},
     VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
     GREEN: {("exp2", "local"): "^", ("exp2", "smooth"): "v", ("exp2", "annealed"): "<",

@@ -8,14 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from composcope.report.drawing import address, mosaic, multiple, svg
-from composcope.report.looks import label
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
 from composcope.results.samples import Samples
 from composcope.study.effects import Side
-from composcope.study.table import BY_NAME
+from composcope.study.table import BY_NAME, Intervention
 
 WIDE = 6  # inches: wider figures do not share their line
+TALL = 5  # inches: higher figures stand beside two others
 SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
 FIGURE_1 = (EXP1, EXP2, EXP2_LOCAL, EXP2L)
 SECONDS_A_FRAME = 0.28
@@ -39,8 +39,12 @@ def drawn(shown: Shown) -> str:
     """A figure of several panels has a line of its own."""
     text = html.escape(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
-    place = "wide" if shown.figure.get_figwidth() > WIDE else "part"
+    place = "wide" if is_wide(shown) else "tall" if shown.figure.get_figheight() > TALL else "part"
     return f"<figure class={place}><div class=scroll>{button}</div><figcaption>{text}</figcaption></figure>"
+
+
+def is_wide(shown: Shown) -> bool:
+    return bool(shown.figure.get_figwidth() > WIDE)
 
 
 def gallery(shown: Sequence[Shown], none: str) -> str:
@@ -81,7 +85,8 @@ def shot(samples: Samples | None, K: int) -> str:
 
 def pixels(picture: np.ndarray, size: str, words: str) -> str:
     """An image whose pixels stay sharp."""
-    return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{address(picture)}">'
+    source = address(picture, "WEBP", lossless=True, method=4)
+    return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{source}">'
 
 
 def crossed(places: Sequence) -> str:
@@ -118,13 +123,21 @@ def sheets(material: Material) -> str:
         columns = max(len(samples.of(K)) for K in Ks)
         picture = np.concatenate([mosaic(samples.images[samples.of(K)], columns) for K in Ks])
         width = picture.shape[1]
-        who = label(samples.about.get("run"), samples.about.get("intervention"))
-        text = f"{who}: rows K = {', '.join(map(str, Ks))}"
+        text = f"{drawn_by(samples)}: rows K = {', '.join(map(str, Ks))}"
         fixed = "".join(f"--{where}:{width}px;" for where in ("usual", "big", "small", "phone"))
         size = f"{fixed}--large:{multiple(width, 768)}px"
         image = f"<button class=zoom title=Enlarge>{pixels(picture, size, text)}</button>"
         parts.append(f"<figure>{image}<figcaption>{html.escape(text)}</figcaption></figure>")
     return f"<div class=sheets>{''.join(parts)}</div>" if parts else missing("No images are kept.")
+
+
+def drawn_by(samples: Samples) -> str:
+    """The name of a model, with the radius of what is done to it where it is not the usual one."""
+    about = samples.about
+    done = about.get("intervention")
+    return name(
+        Side(str(about.get("run")), Intervention(done, about.get("radius")) if done else None)
+    )
 
 
 def walks(material: Material) -> str:

@@ -2,7 +2,7 @@
 what is not measured there is none."""
 
 from composcope.report import features, interventions, locality
-from composcope.report.figures import forest, lines_over, looks_at, met, over_noise, rule
+from composcope.report.figures import forest, growth, lines_over, looks_at, met, over_noise, rule
 from composcope.report.marks import DISTILLED, EXP1, EXP2, EXP2_LOCAL, EXP2L, POLICIES, kind, name
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, those
@@ -16,7 +16,9 @@ MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
 WIDE = Side("exp2l-wide")
 AT_SAMPLING = tuple(Side("exp2", some) for some in INTERVENTIONS)
 PENALISED = tuple(Side(f"exp2-{name}") for name in ("longer", "penalty"))
-FORCED = (EXP2, *AT_SAMPLING, DISTILLED, *PENALISED, EXP2L, WIDE)
+TRAINED_LOCAL = (EXP2, DISTILLED, *PENALISED, EXP2L, WIDE)
+FORCED = (EXP2, *AT_SAMPLING, *TRAINED_LOCAL[1:])
+SINGLES = tuple(Side(run) for run in ("exp1-one", "exp1-one-edm2", "exp2l-one"))
 COLORS = (Side("color"), Side("color-three"))
 SEEDED = sorted({run.experiment for run in RUNS if "seed" in run.changes})
 SEEDS = tuple(  # each experiment that has several, with all of them
@@ -24,6 +26,12 @@ SEEDS = tuple(  # each experiment that has several, with all of them
     for experiment in SEEDED
     for run in RUNS
     if run.experiment == experiment and {*run.changes} <= {"seed"}
+)
+# As exp1, but for the number of objects in a training image: Figure 8.
+GROWING = tuple(
+    Side(run.name)
+    for run in sorted(RUNS, key=lambda run: run.config().objects[1])
+    if run.experiment == "exp1" and {*run.changes} <= {"objects"}
 )
 NEAR = "share of the effect near the place"
 
@@ -33,11 +41,17 @@ def compose_figures(material: Material) -> list[Shown]:
     filled = met(lines_over(rows, MAIN, "length/found"), 3)
     return those(
         {
-            "A place is filled if an object was drawn there; means over images, thin bars are 95 % "
-            "intervals. Grey: as many objects as in training.": filled,
-            "K_max of every run beside the paper's.": forest(rows, SIDES, K_MAX, gaps=False),
-            "How K_max is found, by an example: each square is one of eight images, by how many of "
-            "the K objects it shows. K_max is the last K before the first cross.": rule(),
+            "A place is filled if an object was drawn there. Points are means over images, thin bars "
+            "95 % intervals. Grey: as many objects as in training images.": filled,
+            "K_max of every run, and the paper's in versions 1 and 3 (v1, v3). The table below says "
+            "what each run was trained on.": forest(rows, SIDES, K_MAX, gaps=False),
+            "How K_max is found, by an example. Each square is one of eight images, shaded by how "
+            "many of the K objects it shows. K_max is the last K before the first cross.": rule(),
+            "The paper's Figure 8: does a model that saw more objects at once compose further? The "
+            "models differ only in the number of objects in their training images: one, one to two, "
+            "and so on. All were trained on equally many images.": growth(
+                rows, at_equal_images(GROWING, rows)
+            ),
         }
     )
 
@@ -74,9 +88,12 @@ def forced_figures(material: Material) -> list[Shown]:
     of_nine = forest(rows, FORCED, FILLED_9, gaps=False)
     shown = those(
         {
-            "Places filled, with and without forced locality.": met(lines, 3),
-            "Places filled of nine. In brackets, where it is not the usual one: how far from its "
-            "place a condition acts, in image sides.": of_nine,
+            "Places filled, with and without forced locality. exp2-student learned to do in one pass "
+            "what exp2 with local conditions does in several; exp2l-wide sees patches as wide as the "
+            "image.": met(lines, 3),
+            "Places filled of nine. exp2-longer and exp2-penalty are exp2 trained further, without "
+            "and with a penalty on what a condition changes far from its place. In brackets, where "
+            "it is not 0.19: the radius within which a condition acts, in image sides.": of_nine,
         }
     )
     return shown + intervention_figures(material)
@@ -97,17 +114,19 @@ def intervention_figures(material: Material) -> list[Shown]:
     return those(
         {
             "Two places that come closer: the share of images in which both are filled. Dashed: what "
-            "the detector finds in rendered scenes. Dotted: the share of an object that lies nearer "
-            "to its own place than to the other. Upright: nearer places share a patch of exp2l.": overlap,
-            "What they draw: the first image at each distance (above, in image sides), none is "
+            "the detector finds in rendered scenes. Dotted curve: the share of an object that lies "
+            "nearer to its own place than to the other. Left of the dotted upright line, two places "
+            "share a patch of exp2l.": overlap,
+            "What they draw: the first image at each distance (in image sides, above), none is "
             "chosen. Red dots are the places asked for.": close,
             "exp2 trained a little further with a penalty on what a condition changes far from its "
-            "place: its locality when asked for one place, as in training, when asked for four, and "
-            "what it fills of six.": penalty,
+            "place. Left: how local it is when asked for one place, as in training. Middle: when "
+            "asked for four. Right: the places it fills of six.": penalty,
             "Conditions without places. Each pixel is given the condition that acts most on it "
             "(own), or each condition acts around the place where it acts most (peaks).": neighbours,
-            "Every dot is a run: a measurement early in its training, and the places it fills in the "
-            "end. Right: the rank correlation of early locality by noise level.": prediction,
+            "Can composing be predicted early in training? Every dot is a run: a measurement early "
+            "in its training, and the places it fills in the end. Right: the rank correlation for "
+            "locality at each noise level.": prediction,
         }
     )
 
@@ -120,16 +139,29 @@ def label_figures(material: Material) -> list[Shown]:
         {
             "Places filled, by which objects were labelled, after equal numbers of training "
             "images.": met(lines, 3),
-            "K_max by label policy (which objects are labelled), beside the paper's Table "
-            "2.": forest(rows, sides, K_MAX),
+            "Trained on single objects: places filled by a network whose labels act linearly "
+            "(exp1-one), by one that takes them in as EDM2 does (exp1-one-edm2), and by one that "
+            "sees patches (exp2l-one).": met(lines_over(rows, SINGLES, "length/found"), 1),
+            "K_max by which objects were labelled, beside the paper's Table 2.": forest(
+                rows, sides, K_MAX
+            ),
         }
     )
 
 
 def elsewhere_figures(material: Material) -> list[Shown]:
+    """Colours, words, then both in detail."""
     lines = lines_over(material.rows, COLORS, "length/found")
-    shown = those({"Colours asked for and drawn.": met(lines, 5, "colours")})
     own = of_rooms(material.rows, "features")
+    texts = {row.run for row in where(own, what="features/share_in_third")}
+    spoken = where(material.rows, what="locality/influence", run=texts)
+    heard = "The influence of each word of a prompt at two places, from high noise to low."
+    shown = those(
+        {
+            "Colours asked for and drawn.": met(lines, 5, "colours"),
+            heard: features.words_over_time(spoken) if spoken else None,
+        }
+    )
     for run, some in grouped(own, lambda row: row.run).items():
         hidden = where(some, maps=["hidden", None])
         layers = any(row.index is not None for row in hidden)
@@ -137,9 +169,8 @@ def elsewhere_figures(material: Material) -> list[Shown]:
         alike = f"{run}: how alike the directions of concepts are"
         shown += those(
             {
-                f"{alike}, from the first layer to the last, and in the output. Thin bars are 95 % intervals.": (
-                    features.profile(hidden) if layers else None
-                ),
+                f"{alike}, from the first layer to the last, and in the output (cosine 1: the same, "
+                "0: orthogonal).": features.profile(hidden) if layers else None,
                 f"{alike}, within and between categories, in parts of the network and in its "
                 "output.": features.spaces(hidden) if parts else None,
             }
@@ -155,11 +186,7 @@ def elsewhere_figures(material: Material) -> list[Shown]:
                 "conditions that act on them (crosses), from high noise to low."
             )
             shown.append(Shown(locality.heatmaps(kept), text))
-    texts = {row.run for row in where(own, what="features/share_in_third")}
-    spoken = where(material.rows, what="locality/influence", run=texts)
-    words = features.words_over_time(spoken) if spoken else None
-    text = "The influence of each word of a prompt at two places, from high noise to low."
-    return shown + those({text: words})
+    return shown
 
 
 def theory_figures(material: Material) -> list[Shown]:
@@ -172,9 +199,9 @@ def theory_figures(material: Material) -> list[Shown]:
     one = f"One of these trainings: contrast {last.contrast:g}, seed {last.seed}."
     return shown + those(
         {
-            "Circles drawn by a diffusion model along its training: is the combination that it never "
-            "saw of the right colour and size? Thin lines are seeds, the thick ones their "
-            "mean.": contrasts_figure(circles),
+            "A diffusion model learns to draw circles of two colours and two sizes, and never sees "
+            "one of the four combinations. Along its training: are colour and size of that one "
+            "right? Thin lines are seeds, thick ones their mean.": contrasts_figure(circles),
             one: circles_figure(where(circles, contrast=last.contrast, seed=last.seed)),
         }
     )

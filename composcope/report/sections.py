@@ -12,8 +12,16 @@ from composcope.report.every_number import every_number
 from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
 from composcope.report.material import Material, of_rooms
-from composcope.report.pictures import Shown, drawn, gallery, missing, sheets, walks
-from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES
+from composcope.report.pictures import Shown, drawn, gallery, is_wide, missing, sheets, walks
+from composcope.report.section_figures import (
+    COLORS,
+    FORCED,
+    GROWING,
+    SEEDS,
+    SIDES,
+    SINGLES,
+    TRAINED_LOCAL,
+)
 from composcope.report.tables import Table, folded
 from composcope.results import Row, where
 from composcope.study.effects import Side, at_equal_images
@@ -57,10 +65,12 @@ K_MAX_WORDS = (
 
 
 def with_rule(shown: Sequence[Shown], none: str) -> str:
-    """Figures, and K_max in words."""
+    """Figures with K_max in words; those that have a line of their own follow."""
     explained = "".join(f"<p>{html.escape(text)}</p>" for text in K_MAX_WORDS)
-    figures = "".join(map(drawn, shown))
-    return f"<div class=figures>{figures}<div class=small>{explained}</div></div>"
+    small, wide = (
+        "".join(drawn(one) for one in shown if is_wide(one) == alone) for alone in (False, True)
+    )
+    return f'<div class=figures>{small}<div class="small rule">{explained}</div>{wide}</div>'
 
 
 # The sections.
@@ -103,7 +113,8 @@ def not_so(material: Material) -> str:
     parts = []
     for title, lines in kinds.items():
         items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-        parts.append(f"<h3>{title} ({len(lines)})</h3><ul class=small>{items}</ul>")
+        note = f"<p class=small>{html.escape(words.NOT_SO[title])}</p>"
+        parts.append(f"<h3>{title} ({len(lines)})</h3>{note}<ul class=small>{items}</ul>")
     return f"<details open><summary>What did not come out</summary>{''.join(parts)}</details>"
 
 
@@ -111,13 +122,13 @@ SECTIONS = (
     Section(
         "compose",
         "Does it compose?",
-        "A model that was trained on at most three objects draws up to nine if the places of all "
-        "objects were labelled, on a grid (exp1). With a single label (exp2) or a list of places "
-        "(exp3) it fails. The paper counted eight images by eye; here a detector, a small network "
-        "trained on our renders, counts.",
+        "A model trained on at most three objects draws up to nine if the places of all objects were "
+        "labelled on a grid (exp1). With a single label (exp2) or a list of places (exp3) it fails. "
+        "The paper counted eight images by eye; here a detector counts, a small network trained on "
+        "our renders. The paper's first and third version differ and are written v1 and v3.",
         section_figures.compose_figures,
         "",
-        lambda m: [words.composes(m.rows, SIDES)],
+        lambda m: [words.composes(m.rows, SIDES), words.grows(m.rows, GROWING)],
         lambda m: {"": tables.lengths(m.rows, known_sides(m))},
         lambda m: of_rooms(m.rows, "length"),
         arranged=with_rule,
@@ -139,12 +150,15 @@ SECTIONS = (
         "forced",
         "What if it is forced to be local?",
         "A network that sees only patches and the conditions inside them (exp2l) composes where "
-        "one that sees the whole image (exp2) fails. Local conditions are ours: when sampling, each pixel of exp2 is "
-        "given only the condition near it. Nothing is trained.",
+        "one that sees the whole image (exp2) fails. Local conditions are our addition: while exp2 draws, "
+        "each pixel is given only the condition near it. Nothing is trained.",
         section_figures.forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",
         lambda m: [words.forced(m.rows)],
-        lambda m: {"": tables.lengths(m.rows, FORCED)},
+        lambda m: {
+            "Local by training": tables.lengths(m.rows, TRAINED_LOCAL),
+            "Local at sampling time: interventions on exp2": tables.interventions(m.rows),
+        },
         lambda m: [r for r in of_runs(m.rows, FORCED) if r.intervention or r.run != "exp2"],
         beside=walks,
         first=2,
@@ -153,20 +167,26 @@ SECTIONS = (
     Section(
         "labels",
         "Which labels?",
-        "The fewer objects of a training image are labelled, the less a model composes (Table 2).",
+        "The fewer objects of a training image are labelled, the less a model composes (Table 2). "
+        "Trained on single objects, it draws one (Table 1).",
         section_figures.label_figures,
         "Not measured; composcope reproduce --only exp1,random,drop-one,exp2 does it.",
-        lambda m: [words.policies(m.rows)],
-        lambda m: {"": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows))},
-        lambda m: of_runs(m.rows, POLICIES[1:3]),
+        lambda m: [words.policies(m.rows), words.single(m.rows)],
+        lambda m: {
+            "Which objects are labelled": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows)),
+            "Trained on single objects": tables.lengths(m.rows, SINGLES),
+        },
+        lambda m: of_runs(m.rows, [*POLICIES[1:3], *SINGLES]),
     ),
     Section(
         "elsewhere",
         "Colours and words: is it local elsewhere?",
         "Colours have no place, yet they compose in part. Inside the network each colour has a "
-        "direction, the mean activation with it less the mean without, and these are nearly "
-        "orthogonal. In SDXL, a large text-to-image model, pixels are local, conditions are not, "
-        "and concepts have separate directions inside the network.",
+        "direction (the mean activation with the colour minus the mean without), and directions of "
+        "different colours are nearly orthogonal. In SDXL, a large text-to-image model, pixels are "
+        "local and conditions are not, and concepts have separate directions inside the network. "
+        "Here color is a model that is asked for colours, and text_control a small text-to-image "
+        "model built like SDXL.",
         section_figures.elsewhere_figures,
         "Not measured; composcope features color does it.",
         lambda m: words.elsewhere(m.rows),
@@ -175,13 +195,14 @@ SECTIONS = (
             "How alike concepts are": tables.cosines(m.rows),
         },
         lambda m: of_rooms(m.rows, "features"),
+        first=3,
     ),
     Section(
         "theory",
         "What does theory say?",
-        "A distribution composes if each condition rules pixels of its own and the rest look as if "
-        "nothing were asked. Its score is then exactly local (Lemma 1); if it nearly composes, the "
-        "error of a local score is bounded (Lemma 2).",
+        "A distribution of images composes if each condition determines pixels of its own and the "
+        "rest look as if nothing were asked for. Its score is then exactly local (Lemma 1). If it "
+        "nearly composes, the error of a local score is bounded (Lemma 2).",
         section_figures.theory_figures,
         "Not measured; composcope theory and composcope sim do it.",
         lambda m: [words.theory(m.rows)],
@@ -195,7 +216,7 @@ SECTIONS = (
     Section(
         "sure",
         "How sure are we?",
-        "No intervals are given, and each model is trained once.",
+        "It gives no intervals, and each model is trained once.",
         section_figures.sure_figures,
         "Seeds are not measured.",
         lambda m: [words.sure(m.rows)],

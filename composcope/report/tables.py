@@ -18,7 +18,7 @@ from composcope.report.theory import predicted
 from composcope.report.words import claims, findings
 from composcope.results import Row, grouped, where
 from composcope.study.effects import HIGH_NOISE, LOW_NOISE, MIDDLE_NOISE, Side, mean_row
-from composcope.study.table import BY_NAME, trained_on
+from composcope.study.table import BY_NAME, INTERVENTIONS, Intervention, trained_on
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Table:
     head: Sequence[str]
     lines: Sequence[Sequence[Cell]]
     note: str = ""
+    named: bool = True  # cells carry the titles of their columns; thousands of numbers need none
 
     def shown(self) -> list[int]:
         """Columns that are empty in every line are left out."""
@@ -63,7 +64,8 @@ class Table:
         titles = "".join(f"<th>{cell(self.head[i])}</th>" for i in shown)
         body = ""
         for line in self.lines:
-            body += f"<tr>{''.join(data_cell(self.head[i], line[i]) for i in shown)}</tr>"
+            cells = (data_cell(self.head[i] if self.named else "", line[i]) for i in shown)
+            body += f"<tr>{''.join(cells)}</tr>"
         note = f"<p class=small>{html.escape(self.note)}</p>" if self.note else ""
         return f"{note}<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -81,6 +83,8 @@ def data_cell(title: str, value: Cell) -> str:
     """With the title of its column, which a card shows before it."""
     if value == "":
         return "<td class=blank></td>"
+    if not title:
+        return f"<td>{cell(value)}</td>"
     return f'<td data-head="{html.escape(title)}"><div>{cell(value)}</div></td>'
 
 
@@ -133,6 +137,37 @@ def length_line(rows: Sequence[Row], side: Side) -> Line:
         "drawn at K = 0": drawn,
         "network calls a step": two(calls.value) if calls and calls.value != 1 else "",
         "command": command_cell(command([reached]) if reached else again),
+    }
+
+
+# What each intervention does, by its name on the command line.
+GIVEN = {
+    "local": "each pixel is given the nearest condition within the radius",
+    "smooth": "the same, with blurred borders",
+    "annealed": "the same, with a radius that shrinks with the noise",
+    "own": "each pixel is given the condition that acts most on it",
+    "composed": "the scores of single conditions are added up, less those of nothing asked for",
+}
+
+
+def interventions(rows: Sequence[Row]) -> Table:
+    """What is done to exp2 at sampling time, and what it then fills."""
+    return table(intervention_line(rows, done) for done in (None, *INTERVENTIONS))
+
+
+def intervention_line(rows: Sequence[Row], done: Intervention | None) -> Line:
+    side = Side("exp2", done)
+    filled = of_nine(rows, side)
+    calls = one(rows, side, "length/evaluations")
+    again = "composcope reproduce --only exp2"
+    return {
+        "model": swatch(side),
+        "what is done": GIVEN[done.name] if done else "nothing",
+        "radius, image sides": two(done.radius) if done and done.radius is not None else "",
+        "filled of 9 [95 %]": told(filled),
+        "strict rule [95 %]": if_known(k_max(rows, side, "strict")),
+        "network calls a step": two(calls.value) if calls else "",
+        "command": command_cell(command([filled]) if filled else again),
     }
 
 
@@ -267,15 +302,19 @@ def comparisons(rows: Sequence[Row]) -> Table:
             if found.above
             else "",
             "at equal terms?": found.terms,
+            "command": commands(found.above, found.below),
         }
         for (place, says), some in findings(rows).items()
         for found in some
     )
-    note = (
-        "Where: the figure, table or section of the paper. Each number stands once more, with its "
-        "command, among all numbers of the sections above."
-    )
+    note = "Where: the figure, table or section of the paper; ours are findings it does not have."
     return table(lines, note)
+
+
+def commands(*measured: Row | None) -> Html:
+    """Those that make each of two sides again."""
+    told = dict.fromkeys(command([row]) for row in measured if row)
+    return Html("<br>".join(cell(command_cell(words)) for words in told))
 
 
 CLAIM_WORDS = {

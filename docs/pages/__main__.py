@@ -17,6 +17,7 @@ from composcope.runs.model import SHIPPED
 from docs.pages.cards import cards
 from docs.pages.results import FOLDER, page
 from docs.pages.screens import SCREENS, chromium, take
+from docs.pages.sentences import SHEET, sentence_sheet
 
 DOCS = Path(__file__).parents[1]
 READ = (".json", ".jsonl", ".npz", ".png")  # the files that pages and figures are made of
@@ -61,6 +62,7 @@ def main() -> None:
     new = {DOCS / name for name in (*made, *figures)}
     for path in old - new:
         path.unlink()
+    save(sentence_sheet("text_control"), DOCS / SHEET)
     print(f"{len(made)} pages and {len(figures)} figures -> {DOCS}; make docs builds the site")
     screenshots()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from composcope.evaluation.detect import About
 from composcope.experiments import text_control
+from composcope.explore.models import training as training_words
 from composcope.files import parse_json, read_lines
 from composcope.report.commands import command
 from composcope.report.looks import label
@@ -30,6 +31,7 @@ from composcope.study.paper import paper_k_max
 from composcope.study.table import BY_NAME, LABELS, trained_on
 from composcope.tensors import read_about, read_tensors
 from docs.pages.markdown import code, folded, joined, picture, plain, set_apart, table
+from docs.pages.sentences import SHEET, SHEET_WORDS
 
 SHOWN_K = (1, 3, 6, 9, 12)
 HALF = 0.5
@@ -100,19 +102,20 @@ def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Seq
     ]
     parts = [
         "# Cards of the models",
-        "A card says what a model was trained on and for how long, what it can and cannot do, and "
-        "shows its rows and a sheet of its pictures. Cards are made by `make pages` from what "
-        "ships. K_max is the largest number of objects up to which a model draws what it is asked "
+        "A card says what a model was trained on and for how long and what it can and cannot do. It "
+        "shows pictures that the model drew and what was measured. Cards are made by `make pages` "
+        "from what ships. K_max is the largest number of objects up to which a model draws what it is asked "
         "([Method](../method.md#k_max)). *Filled of 9* is how many of nine places get their "
-        "object. Brackets hold 95 % intervals. Under *trained on* stand the objects in an image, "
-        "the [conditioner](../conditioners.md#built-in), and which objects were labelled.",
+        "object. Brackets hold 95 % intervals. *Trained on* lists the number of objects in an image, "
+        "the [conditioner](../conditioners.md#built-in) (what a label is) and which objects were "
+        "labelled.",
         shown,
         "\n".join(rest),
     ]
     if others:
         named = ", ".join(code(run) for run in others)
         parts.append(
-            f"Of {named} only rows ship. Their weights are left out to keep the package small. "
+            f"Only rows ship of {named}. Their weights are left out to keep the package small. "
             "`composcope rows --where run=NAME` prints the rows."
         )
     return joined(parts)
@@ -141,7 +144,7 @@ def card(folder: Path, config: Config, rows: Sequence[Row]) -> str:
         usage(name, asked),
         "## Its pictures",
         sheet(folder, asked),
-        "## Its rows",
+        "## What was measured",
         *row_tables(side, rows),
     ]
     return joined(parts)
@@ -155,7 +158,7 @@ WORDS = (
 
 def summary(name: str, config: Config) -> str:
     """What it is, in words, and which figures of the paper it serves."""
-    said = f"A model trained on {plain(trained_on(config))}."
+    said = plain(training_words(config))
     if config.teacher:
         said = (
             f"A student of {taught_by(config.teacher)}: it learned to do in one pass what its teacher "
@@ -166,7 +169,7 @@ def summary(name: str, config: Config) -> str:
         return said
     shows = plain(run.shows)
     known = not shows.startswith("not in the paper")
-    return f"{said} In the paper: {shows}." if known else f"{said} {shows[0].upper()}{shows[1:]}."
+    return f"{said} In the paper: {shows}." if known else f"{said} It is {shows}."
 
 
 def taught_by(teacher: Teacher) -> str:
@@ -257,14 +260,14 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
         theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
         lines.append(f"K_max is {told(reached)} by the paper's rule{theirs}.")
     if eight := one(rows, side, "length/k_max", rule="eight"):
-        lines.append(f"On eight images, as many as the paper counted, that K_max is {told(eight)}.")
+        lines.append(f"On eight images, as many as the paper counted, it is {told(eight)}.")
     if strict:
-        lines.append(f"K_max is {told(strict)} by the strict rule, ours.")
+        lines.append(f"K_max is {told(strict)} by our own strict rule.")
     found = {row.K: row for row in of_side(rows, side, "length/found")}
     shown = [f"{told(found[K])} of {K}" for K in SHOWN_K if K in found]
-    unit = "places" if asked and asked.has_places else "conditions"
+    what = "Places filled" if asked and asked.has_places else "Conditions met"
     if shown:
-        lines.append(f"On average it fills {', '.join(shown)} {unit}.")
+        lines.append(f"{what}, on average: {', '.join(shown)}.")
     share = one(rows, side, "locality/conditional_locality")
     if share:
         chance = f" (chance: {two(share.chance)})" if share.chance else ""
@@ -281,26 +284,26 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
     failed = [row for row in exact if row.K and float(row.value or 0) < HALF]
     if failed:
         lines.append(
-            "Fewer than half of its images show exactly what is asked, and nothing else, at some "
-            f"numbers of conditions: {', '.join(by_number(failed, per_cent))}."
+            "It often fails at these numbers of conditions, where fewer than half of its images show "
+            f"exactly what is asked: {', '.join(by_number(failed, per_cent))}."
         )
     none = one(rows, side, "length/drawn", K=0)
     if none and none.value:
-        lines.append(f"Asked for nothing, it still draws {told(none)} objects an image.")
+        lines.append(f"Asked for nothing, it still draws {told(none)} objects in an image.")
     extras = most_unlabelled(config.labels, config.objects[1])
     if extras:
         whose = "an image that its teacher was trained on" if config.teacher else "a training image"
         lines.append(
-            f"It adds objects nobody asked for. Up to {extras} of {whose} had no label; for K_max, as "
-            "many extras are allowed."
+            f"It adds objects nobody asked for. Up to {extras} of {whose} had no label, so K_max "
+            "allows as many extras."
         )
     if asked is None:
         lines.append("Nothing can be asked of it.")
     else:
         noun = "place" if asked.has_places else asked.noun
-        lines.append(f"It can be asked only for {noun}s, at most {asked.most} in a test.")
+        lines.append(f"It can be asked for {noun}s only, and is tested with at most {asked.most}.")
     size = config.architecture.resolution
-    lines.append(f"It draws our CLEVR scenes of {size} x {size} pixels, and no other images.")
+    lines.append(f"It draws CLEVR scenes of {size} x {size} pixels and nothing else.")
     return lines
 
 
@@ -327,7 +330,7 @@ BY_K_NOTE = (
 
 def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
     if not rows:
-        return ["None ship."]
+        return ["Nothing: no rows ship."]
     by_k: list[list[Cell]] = []
     values = {what: of_side(rows, side, f"length/{what}") for what in BY_K}
     for K in sorted({row.K for own in values.values() for row in own if row.K is not None}):
@@ -349,8 +352,10 @@ def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
         head = ("snapshot", "intervention", "radius", "asked", "tolerance", "rule", "K_max [95 %]")
         head += ("command",)
         parts.append(
-            "K_max, for every way of asking (*paper*: the paper's test places; *random*: conditions "
-            "drawn at random) and of judging:"
+            "K_max for every way of asking (*paper*: the paper's test places; *random*: conditions "
+            "drawn at random) and every rule (*paper*: the paper's on all images; *eight*: the same on "
+            "eight; *strict*: ours). *Early* and *middle* are weights from a quarter and half of the "
+            "training:"
         )
         parts.append(table(Table(head, every)))
     parts.append(f"All {len(rows):,} rows: `composcope rows --where run={side.run}`.")
@@ -385,7 +390,14 @@ def sheet(folder: Path, asked: SumOfParts | None) -> str:
 
 def text_card(name: str, rows: Sequence[Row]) -> str:
     """Its training, in the words of the file that does it; what was measured of its words."""
-    parts = [f"# {name}", "## What it was trained on", quoted(text_control), "## What it can do"]
+    parts = [
+        f"# {name}",
+        "A small text-to-image model of SDXL's structure (SDXL is a large one), for which the meaning "
+        "of every word is known.",
+        "## What it was trained on",
+        quoted(text_control),
+        "## What it can do",
+    ]
     lines: list[Sequence[Cell]] = []
     thirds = [row for row in where(rows, what="features/share_in_third") if row.value is not None]
     highest = max((row.sigma or 0 for row in thirds), default=0)
@@ -404,7 +416,9 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
         "## Use it",
         f'```sh\ncomposcope features --sdxl {name} --prompt "a red cube on the left"\n```\n\n'
         f"In a browser, where it draws what a sentence asks for: `composcope explore {name}`.",
-        "## Its rows",
+        "## Its pictures",
+        picture(f"../{SHEET}", SHEET_WORDS),
+        "## What was measured",
         f"All {len(rows):,} rows: `composcope rows --where run={name}`. "
         "The [results](../results.md#colours-and-words-is-it-local-elsewhere) show their figures.",
     ]

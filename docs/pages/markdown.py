@@ -58,7 +58,12 @@ def commands(shown: Table) -> str:
     makes several lines stands once."""
     if shown.head[-1] != "command":
         return ""
-    cells = [line[-1].text for line in shown.lines if isinstance(line[-1], Html)]
+    cells = [
+        text
+        for line in shown.lines
+        if isinstance(line[-1], Html)
+        for text in line[-1].text.split("<br>")
+    ]
     words = dict.fromkeys(html.unescape(re.sub("</?(code|span)>", "", text)) for text in cells)
     return folded("The commands of these lines", "```sh\n" + "\n".join(words) + "\n```")
 

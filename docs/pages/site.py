@@ -161,7 +161,7 @@ def unbroken(line: str) -> str:
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Pictures lead to themselves, where they are as large as they were made; figures know how wide
-    they were made, so that the style keeps their letters readable."""
+    they were made, so that the style keeps their letters readable. No line ends inside an option."""
     folder = Path(config.docs_dir) / PurePosixPath(page.file.src_uri).parent
 
     def led(match: re.Match) -> str:
@@ -170,7 +170,12 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         frame = f' class="figure" style="--natural:{natural:.0f}px"' if natural else ""
         return f'<a href="{path}"{frame}>{image}</a>'
 
-    return re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', led, html)
+    html = re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', led, html)
+    return re.sub(r"<code>[^<]*</code>", lambda code: whole_options(code[0]), html)
+
+
+def whole_options(code: str) -> str:
+    return re.sub(r"(?<=[ >])--[a-z][\w-]*", r"<span class=whole>\g<0></span>", code)
 
 
 def width(path: Path) -> float:
