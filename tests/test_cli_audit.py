@@ -158,7 +158,11 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_left_behind(folder, capsys
         ("denoiser", words, "a conditioner and nothing asked"),
         ("denoiser", ("--size", "100000"), "--size 100000: more than 67108864 pixels"),
         ("denoiser", ("--asked", str(folder / "asked.json")), "without a conditioner"),
-        ("denoiser", (*words, "--asked", str(folder / "broken.json")), "Expected `array`"),
+        (
+            "denoiser",
+            (*words, "--asked", str(folder / "broken.json")),
+            "condition sets are a list of lists",
+        ),
         (
             "denoiser",
             (*words, "--asked", str(folder / "two.json")),

@@ -176,6 +176,12 @@ def test_bad_input_is_one_sentence(changes, sentence):
         evaluate(drawer)
 
 
+def test_a_way_that_is_none_is_refused_before_anything_is_shown(capsys):
+    with pytest.raises(InputError, match="not chosen in the way 'colours'"):
+        evaluate(Exact(GRID), K=(1,), num=1, steps=2, way="colours")
+    assert not capsys.readouterr().err
+
+
 @pytest.fixture
 def folder(tmp_path):
     sets = [PAPER_LOCATIONS[:K] for K in range(4) for _ in range(2)]
@@ -200,7 +206,7 @@ def test_images_made_elsewhere(folder):
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ("[1]", "Expected `object`"),
+        ("[1]", "goes by the names of images"),
         ('{"0.png": 3}', "what is asked of an image is a list, not 3"),
         ("{}", "asks for nothing, or for more than 12 locations"),
         (

@@ -83,7 +83,10 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
 
 def read_asked(path: str | Path) -> dict[str, ConditionSet]:
     """Condition sets by the names of their images."""
-    sets: dict = read_json(path, dict)
+    sets: Any = read_json(path, Any)
+    if not isinstance(sets, dict):
+        like = '{"a.png": [[0.65, 0.65]], "b.png": []}'
+        raise InputError(f"{path}: what is asked goes by the names of images, as in {like}")
     for name, given in sets.items():
         if not isinstance(given, list):
             raise InputError(f"{path}, {name}: what is asked of an image is a list, not {given!r}")

@@ -55,7 +55,10 @@ def read_condition_sets(path: Path | None, count: int, pictures: int) -> list[tu
     of two numbers in it are places."""
     if path is None:
         return None
-    sets: list[list[Any]] = read_json(path, list[list[Any]])
+    sets: Any = read_json(path, Any)
+    if not isinstance(sets, list) or not all(isinstance(one, list) for one in sets):
+        like = '[["red", "blue"], ["green"]]'
+        raise InputError(f"{path}: condition sets are a list of lists, as in {like}")
     if len(sets) not in (1, count, pictures):
         raise InputError(
             f"{path} has {len(sets)} condition sets; give one for all, or one for each of "
