@@ -44,7 +44,7 @@ class Server:
     def __init__(self, settings: Settings, ready: Callable[[Stage], None] = lambda stage: None):
         self.settings = settings
         self.ready = ready
-        self.workshop = Workshop(settings.runs)
+        self.workshop = Workshop(settings.runs, settings.conditioner)
 
     @property
     def models(self) -> dict[str, Described]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from composcope.options import Word
+from composcope.options import Conditioner, Word
 from composcope.study.shipped import SHIPPED
 
 
@@ -13,6 +13,7 @@ from composcope.study.shipped import SHIPPED
 class Settings:
     runs: Positional[tuple[str, ...]] = ()
     """Run folders or names of shipped models; none: all that ship."""
+    conditioner: Conditioner = None
     port: int = 8765
     """Where the page is served; 0 takes a free one."""
     host: str = "127.0.0.1"

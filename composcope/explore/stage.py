@@ -67,14 +67,14 @@ class Models:
         self.states = States()
 
     @staticmethod
-    def load(runs: Sequence[str]) -> "Models":
+    def load(runs: Sequence[str], conditioner: str | None = None) -> "Models":
         """Those named, or those that ship; what cannot be loaded is left out, with a sentence in
         the log."""
         models: list[Model] = []
         left_out: list[str] = []
         for run in runs or shipped():
             try:
-                model = read(run)
+                model = read(run, conditioner)
                 if any(model.name == other.name for other in models):
                     raise InputError("another model has its name")
                 models.append(model)

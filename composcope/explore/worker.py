@@ -60,8 +60,9 @@ class Job:
 class Workshop:
     """The worker process as the server sees it; if it dies, another one takes its place."""
 
-    def __init__(self, runs: Sequence[str]):
+    def __init__(self, runs: Sequence[str], conditioner: str | None = None):
         self.runs = tuple(runs)
+        self.conditioner = conditioner
         self.jobs: dict[int, Job] = {}
         self.number = 0
         self.closing = False
@@ -76,7 +77,7 @@ class Workshop:
     def start(self) -> None:
         spawn = multiprocessing.get_context("spawn")  # a fork would take the server's sockets along
         self.mail, theirs = spawn.Pipe()
-        target = (theirs, self.runs)
+        target = (theirs, self.runs, self.conditioner)
         self.process = spawn.Process(target=serve, args=target, name="worker", daemon=True)
         self.process.start()
         theirs.close()
@@ -116,9 +117,13 @@ class Workshop:
         log.error(
             "the worker process ended (exit code %s); another one begins", self.process.exitcode
         )
-        for job in list(self.jobs.values()):
-            self.receive(job.number, "failed", "the process that computes ended; ask again")
+        self.dismiss("the process that computes ended; ask again")
         self.start()
+
+    def dismiss(self, sentence: str) -> None:
+        """Tell all who wait that nothing more will come."""
+        for number in list(self.jobs):
+            self.receive(number, "failed", sentence)
 
     def submit(self, request: Picture) -> Job:
         if len(self.jobs) >= LONGEST:
@@ -211,7 +216,7 @@ class Mail:
         self.pipe.send((self.current, kind, payload))
 
 
-def serve(pipe: Connection, runs: Sequence[str]) -> None:
+def serve(pipe: Connection, runs: Sequence[str], conditioner: str | None) -> None:
     """The worker process: load the models, then job after job until the server is gone."""
     # Ctrl-C is for the server, which then says so.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -223,7 +228,7 @@ def serve(pipe: Connection, runs: Sequence[str]) -> None:
 
     mail = Mail(pipe)
     try:
-        models = Models.load(runs)
+        models = Models.load(runs, conditioner)
         models.warm()
         mail.send("ready", Stage(models.described, models.left_out))
         while True:
