@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from untrained import untrained
 
 import composcope.cli.explore as command
 from composcope import draw, load
+from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise, noise_levels, walk
 from composcope.errors import InputError
 from composcope.evaluation import detect
@@ -35,14 +37,17 @@ from composcope.explore.models import read, training
 from composcope.explore.pixel import at_pixel
 from composcope.explore.requests import Look, Picture, Sample, check, parse
 from composcope.explore.server import limited
+from composcope.explore.serving import bound
 from composcope.explore.settings import Settings
+from composcope.explore.stage import Models
 from composcope.explore.verdict import verdict
 from composcope.explore.worker import Failed, Mail, Workshop, work
 from composcope.locality import INTERVENTIONS, influence, intervene, pixel_gradient
 from composcope.locality.profile import centred_square
 from composcope.runs.config import Config
-from composcope.runs.model import SHIPPED
-from composcope.scenes.condition import PAPER_LOCATIONS, Vocabulary
+from composcope.runs.model import SHIPPED, Model
+from composcope.scenes.condition import CONDITIONERS, PAPER_LOCATIONS, Vocabulary, outside
+from composcope.tensors import save_tensors
 
 PLACES = [list(place) for place in PAPER_LOCATIONS[:4]]
 DOCS = Path(__file__).parents[1] / "docs" / "explorer.md"
@@ -406,6 +411,11 @@ def test_the_command_refuses_what_it_cannot_serve():
         command.main(command.Args(port=2**20))
     with pytest.raises(InputError, match=r"there is no file nowhere\.py"):
         command.main(command.Args(conditioner="nowhere.py:Sizes", port=0))
+    with (
+        bound("127.0.0.1", 0) as taken,
+        pytest.raises(InputError, match=r"\(Address already in use\);"),
+    ):
+        command.main(command.Args(port=taken.getsockname()[1]))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -442,6 +452,19 @@ def test_a_client_that_goes_away_cancels_its_own(client):
         with client.stream("POST", "/api/sample", json={**slow, "beside": beside}) as response:
             assert json.loads(next(response.iter_lines()))["step"] == 0
     assert lines_of(client, model="exp1", steps=2)[-1]["asked"] == 0
+
+
+def test_a_server_that_is_ended_amid_a_stream_says_so(tmp_path):
+    asked = {"model": "exp2", "conditions": PLACES, "intervention": "local", "steps": 64}
+    with ExitStack() as later:
+        with served(tmp_path, ["exp2"]) as running:
+            address = f"{running.address}/api/sample"
+            answer = httpx.stream("POST", address, json=asked, timeout=WAIT)
+            lines = later.enter_context(answer).iter_lines()
+            next(lines)
+        *_, last = lines
+    assert json.loads(last) == {"error": "the server has ended"}
+    assert "Traceback" not in running.said and "ERROR" not in running.said
 
 
 def test_a_client_that_goes_away_amid_its_request_is_no_fault():
@@ -573,6 +596,26 @@ def test_a_run_of_ones_own_is_loaded_by_its_folder(tmp_path):
     shutil.copytree(SHIPPED / "exp1", tmp_path / "mine")
     said = read(str(tmp_path / "mine")).described
     assert said.name == "mine" and load(said.run).fingerprint == said.weights
+
+
+def test_a_run_with_a_conditioner_from_outside_is_asked_for_its_names(tmp_path, monkeypatch):
+    """It is imported because it is named; beside it, other runs have their own."""
+    monkeypatch.chdir(tmp_path)
+    source = re.findall(r"```python\n(.*?)```", (DOCS.parent / "conditioners.md").read_text(), re.S)
+    (tmp_path / "sizes_of_mine.py").write_text(source[0])
+    named = "sizes_of_mine:SizeCounts"
+    config = replace(load("color").config, conditioner=named)
+    outside(named)
+    model = Model(config, Pixels(torch.zeros(3, 1, 1), 1.0))
+    config.save(tmp_path / "sizes" / "config.json")
+    save_tensors(tmp_path / "sizes" / "model.safetensors", model.state_dict())
+    monkeypatch.delitem(CONDITIONERS, named)
+    (refusal,) = Models.load(["sizes"]).left_out
+    assert "--conditioner" in refusal
+    models = Models.load(["sizes", "exp1"], named).models
+    said = models["sizes"].described
+    assert (said.asks, said.names, said.conditioner) == ("names", ("large", "small"), named)
+    assert models["exp1"].described.conditioner is None
 
 
 def test_a_model_of_words_is_not_asked_for_conditions():

@@ -28,6 +28,7 @@ class Run:
     name: str
     run: str  # as it was named by whoever asked for it
     drawer: Any
+    conditioner: str | None = None  # from outside, as it was named
 
     @property
     def described(self) -> Described:
@@ -36,6 +37,7 @@ class Run:
             name=self.name,
             run=self.run,
             training=training(config),
+            conditioner=self.conditioner,
             size=self.drawer.shape[1:],
             view=config.view,
             trained=None if config.data else config.objects[1],
@@ -160,11 +162,12 @@ def shipped() -> list[str]:
 
 
 def read(run: str, conditioner: str | None = None) -> Model:
-    """A run folder, a shipped model by its name, or a shipped pipeline; the conditioner is of runs
-    that were trained with one from outside."""
+    """A run folder, a shipped model by its name, or a shipped pipeline.
+
+    conditioner: of runs that were trained with one from outside; others have their own."""
     if (SHIPPED / run / "model_index.json").is_file():
         return Pipeline(run, SHIPPED / run)
     folder = find(run)
-    own = ":" in Config.load(folder / "config.json").conditioner
-    model = load(run, conditioner=conditioner if own else None)
-    return Run(folder.resolve().name, run, model)
+    foreign = ":" in Config.load(folder / "config.json").conditioner
+    named = conditioner if foreign else None
+    return Run(folder.resolve().name, run, load(run, conditioner=named), named)

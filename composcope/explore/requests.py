@@ -64,6 +64,7 @@ class Described(Struct, frozen=True, kw_only=True):
     name: str
     run: str  # what `load` takes: the name of a shipped model, or the folder that was given
     training: str  # a sentence
+    conditioner: str | None = None  # what `load` takes beside it, of a run with one from outside
     size: tuple[int, int]  # of x: rows and columns that can be looked at
     noun: str = "nothing"  # one condition: "location", "colour", "word"
     asks: str = "nothing"  # "places", "names" or "words"

@@ -1,8 +1,11 @@
 """The explorer as a process: a socket, a link to it, and the server until somebody ends it."""
 
+import asyncio
 import socket
 import webbrowser
+from contextlib import suppress
 from dataclasses import replace
+from types import FrameType
 
 import uvicorn
 
@@ -39,14 +42,15 @@ def serve(settings: Settings, open_page: bool = False) -> None:
 
     print("composcope: loading the models ...", flush=True)
     server = Server(settings, ready)
-    web = uvicorn.Server(
+    web = Web(
+        server,
         uvicorn.Config(
             server.app(),
             log_level="warning",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=1,
-        )
+        ),
     )
     try:
         web.run(sockets=[sock])
@@ -55,6 +59,21 @@ def serve(settings: Settings, open_page: bool = False) -> None:
         return
     if not server.stage.models:
         raise InputError(f"no model could be loaded: {server.stage.left_out[0]}")
+
+
+class Web(uvicorn.Server):
+    """Ends the streams when it is to end: uvicorn would wait for them, and then cut them off with a
+    traceback."""
+
+    def __init__(self, server: Server, config: uvicorn.Config):
+        super().__init__(config)
+        self.server = server
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        with suppress(RuntimeError):  # before there is a loop, nobody waits
+            loop = asyncio.get_running_loop()
+            loop.call_soon_threadsafe(self.server.workshop.dismiss, "the server has ended")
+        super().handle_exit(sig, frame)
 
 
 def link(settings: Settings) -> str:
@@ -73,7 +92,9 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        why = error.strerror or error
+        why = str(error.strerror or error).partition(" (while")[
+            0
+        ]  # the address stands there already
         raise InputError(
             f"cannot listen on {host}, port {port} ({why}); choose another --port"
         ) from None

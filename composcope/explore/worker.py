@@ -116,9 +116,13 @@ class Workshop:
         log.error(
             "the worker process ended (exit code %s); another one begins", self.process.exitcode
         )
-        for job in list(self.jobs.values()):
-            self.receive(job.number, "failed", "the process that computes ended; ask again")
+        self.dismiss("the process that computes ended; ask again")
         self.start()
+
+    def dismiss(self, sentence: str) -> None:
+        """Tell all who wait that nothing more will come."""
+        for number in list(self.jobs):
+            self.receive(number, "failed", sentence)
 
     def submit(self, request: Picture) -> Job:
         if len(self.jobs) >= LONGEST:

@@ -112,8 +112,8 @@ function withoutPictures({ image, influences, ...rest }) {
 const tuple = ([u, v]) => `(${u}, ${v})`;
 const quoted = (text) => JSON.stringify(text);
 
-function wrapped(one, run) {
-  const model = `load(${quoted(run)})`;
+function wrapped(one, { run, conditioner }) {
+  const model = `load(${quoted(run)}${conditioner ? `, conditioner=${quoted(conditioner)}` : ""})`;
   if (one.intervention === "none") return model;
   return `intervene(${model}, ${quoted(one.intervention)}${one.intervention === "local" ? `, radius=${one.radius}` : ""})`;
 }
@@ -140,8 +140,8 @@ export function python(state, models) {
   return lines.join("\n") + "\n";
 }
 
-function drawn(state, one, { asks, run }) {
-  if (asks === "words") return `text.decode(sample(text, [${state.seed}], text.shape, cond, text.levels(${state.steps})))[0]`;
-  const asked = { places: "[places]", names: "[names]", nothing: "[()]" }[asks];
-  return `draw(${wrapped(one, run)}, ${asked}, seeds=[${state.seed}], steps=${state.steps})[0]`;
+function drawn(state, one, model) {
+  if (model.asks === "words") return `text.decode(sample(text, [${state.seed}], text.shape, cond, text.levels(${state.steps})))[0]`;
+  const asked = { places: "[places]", names: "[names]", nothing: "[()]" }[model.asks];
+  return `draw(${wrapped(one, model)}, ${asked}, seeds=[${state.seed}], steps=${state.steps})[0]`;
 }

@@ -53,7 +53,7 @@ export function strip(rows, column, model, K, there) {
   }
   drawing.append(svg("line", { class: "now", x1: x(K), x2: x(K), y1: y(0), y2: y(MOST) - 2 }));
   if (there !== undefined) drawing.append(svg("circle", { class: "here", cx: x(K), cy: y(there), r: 4.5 }));
-  const within = clamp(x(K), 52, WIDE - 18); // beside "filled", and not over the edge
+  const within = clamp(x(K), 52, WIDE - 24); // beside "filled", and not over the edge
   drawing.append(text(`K = ${K}`, { x: within, y: y(MOST) - 5, "text-anchor": "middle" }));
   return drawing;
 }
