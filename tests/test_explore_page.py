@@ -198,6 +198,7 @@ def test_ask_with_the_keyboard_alone(once):
         page.keyboard.press(key)
     np.testing.assert_allclose(places_of(page), [(0.6, 0.55)], atol=0.001)
     assert page.locator("#ground").get_attribute("aria-description") == "Asked: 1 at 0.6, 0.55."
+    page.wait_for_selector(DRAWN)  # what is told of the drawing comes before what is told of keys
     page.keyboard.press("Shift+ArrowUp")
     assert page.inner_text("#message") == "The cross is at 0.6, 0.54, on place 1."
     page.keyboard.press("Delete")
