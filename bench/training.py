@@ -23,7 +23,7 @@ from composcope.diffusion.recipe import layout, learning_rate
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.nets.layers import renormalize
 from composcope.runs.config import Config, configure
-from composcope.runs.data import examples_of, images_of, measured
+from composcope.runs.data import examples_of, images_of, pixel_constants
 from composcope.runs.model import Model
 from composcope.scenes.condition import PAPER_LOCATIONS
 
@@ -39,7 +39,7 @@ class Trainee:
     def __init__(self, config: Config):
         images = images_of(config)
         self.config = config
-        self.model = Model(config, *measured(config, images))
+        self.model = Model(config, *pixel_constants(config, images))
         self.make = examples_of(self.model, images)
         recipe = config.recipe
         memory_format = layout(recipe)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from composcope.diffusion.train import ahead
 from composcope.runs.config import configure
 from composcope.runs.data import images_of
-from composcope.runs.workers import rendered
+from composcope.runs.workers import render_ahead
 from composcope.study import cost
 
 BATCH = 32
@@ -20,7 +20,7 @@ BATCHES = 16
 def rate(workers: int) -> float:
     """Images a second, once all workers have begun."""
     config = configure("exp1", "paper")
-    with rendered(config, images_of(config), workers) as images:
+    with render_ahead(config, images_of(config), workers) as images:
         starts = range(0, BATCH * (BATCHES + 2 * workers), BATCH)
         made = ahead(lambda start: images(start, BATCH), starts, max(workers, 1))
         for _ in range(2 * workers or 1):

@@ -23,7 +23,7 @@ def read_npz(path: str | Path, *names: str) -> dict[str, np.ndarray]:
             if missing := [name for name in names if name not in entries]:
                 raise InputError(f"{path} holds no `{missing[0]}`")
             chosen = {name: entries[name] for name in names or entries}
-            check(archive, chosen, Path(path).stat().st_size)
+            check_sizes(archive, chosen, Path(path).stat().st_size)
             return {name: array(archive, entry) for name, entry in chosen.items()}
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
@@ -31,7 +31,7 @@ def read_npz(path: str | Path, *names: str) -> dict[str, np.ndarray]:
         raise InputError(f"{path} is not a whole .npz file ({error})") from None
 
 
-def check(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], size: int) -> None:
+def check_sizes(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], size: int) -> None:
     """An InputError for arrays longer than their file can hold, or than half of the memory."""
     claimed = sum(header(archive, entry) for entry in entries.values())
     if claimed > RATIO * size:

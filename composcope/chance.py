@@ -36,7 +36,7 @@ def uniform(key, n):
 
 
 @compiled
-def numbers(key, count):
+def stream_numbers(key, count):
     """The first numbers of a stream."""
     out = np.empty(count)
     for n in range(count):
@@ -56,4 +56,4 @@ def below(most: int, key: np.uint64, n: int = 0) -> int:
 
 def shuffled(count: int, key: np.uint64) -> list[int]:
     """0 .. count - 1 in an order drawn from a stream."""
-    return np.argsort(numbers(key, count), kind="stable").tolist()
+    return np.argsort(stream_numbers(key, count), kind="stable").tolist()

@@ -39,7 +39,7 @@ def folder_for(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def named(path: str | Path) -> Iterator[None]:
+def naming(path: str | Path) -> Iterator[None]:
     """A full disk does not say which file it had no room for: its error gets this name."""
     try:
         yield
@@ -63,7 +63,7 @@ def whole(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     check_file(path)
     partial = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.part")
-    with folder_for(path.parent), named(path):
+    with folder_for(path.parent), naming(path):
         sweep(path.parent)
         try:
             yield partial

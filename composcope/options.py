@@ -95,11 +95,11 @@ def check_numbers(args: Any, name: str = "") -> None:
 def check_unused(args: Any, names: str, why: str) -> None:
     """An InputError for an option that was given and would do nothing here."""
     for field in dataclasses.fields(args):
-        if field.name in names.split() and getattr(args, field.name) != usual(field):
+        if field.name in names.split() and getattr(args, field.name) != default_of(field):
             raise InputError(f"--{field.name.replace('_', '-')} {why}")
 
 
-def usual(field: dataclasses.Field) -> Any:
+def default_of(field: dataclasses.Field) -> Any:
     """The value of an option that is not given."""
     made = field.default_factory
     return field.default if made is dataclasses.MISSING else made()

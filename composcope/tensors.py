@@ -26,7 +26,7 @@ def save_tensors(
 
 def read_tensors(path: str | Path, finite: bool = False) -> dict[str, Tensor]:
     """All tensors by name; where they have to be `finite`, others are refused."""
-    with told(f"{path} cannot be read"):
+    with file_errors(f"{path} cannot be read"):
         tensors = load_file(path)
     for name, tensor in tensors.items():
         if finite and tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
@@ -36,18 +36,18 @@ def read_tensors(path: str | Path, finite: bool = False) -> dict[str, Tensor]:
 
 def read_tensor(path: str | Path, name: str) -> Tensor:
     """One tensor of a file; the others are not read."""
-    with told(f"{path} does not hold {name}"), safe_open(path, "pt") as file:
+    with file_errors(f"{path} does not hold {name}"), safe_open(path, "pt") as file:
         return file.get_tensor(name)
 
 
 def read_about(path: str | Path) -> dict[str, str]:
     """The words about the tensors of a file."""
-    with told(f"{path} cannot be read"), safe_open(path, "pt") as file:
+    with file_errors(f"{path} cannot be read"), safe_open(path, "pt") as file:
         return file.metadata() or {}
 
 
 @contextmanager
-def told(sentence: str) -> Iterator[None]:
+def file_errors(sentence: str) -> Iterator[None]:
     try:
         yield
     except (SafetensorError, OSError, ValueError, RuntimeError) as error:

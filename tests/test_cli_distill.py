@@ -11,7 +11,7 @@ from same_process import composcope
 from composcope.diffusion.sample import draw
 from composcope.runs import load
 from composcope.runs.config import Config, configure
-from composcope.runs.distilling import ASKED, asked
+from composcope.runs.distilling import ASKED, asker
 from composcope.runs.training import start
 from composcope.scenes.condition import LocationGrid
 
@@ -92,7 +92,7 @@ def test_colours_are_distilled_by_their_own_influence(tmp_path):
 def test_what_is_practised_is_not_what_is_tested():
     """From none to twelve places, each a function of the walk's number, none of an evaluation."""
     conditioner = LocationGrid(16)
-    ask = asked(conditioner, 0)
+    ask = asker(conditioner, 0)
     counts = [int(ask(number).sum()) for number in range(60)]
     assert min(counts) == 0 and max(counts) == 12 and len(set(counts)) > 8
     assert torch.equal(ask(7), ask(7)) and not torch.equal(ask(7), ask(8))

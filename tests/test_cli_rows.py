@@ -13,7 +13,7 @@ from composcope.cli.rows import Args, main
 from composcope.errors import InputError
 from composcope.files import parse_json
 from composcope.progress import tell
-from composcope.report.evaluation import table
+from composcope.report.evaluation import evaluation_table
 from composcope.results import Row, add_rows, row
 
 
@@ -58,7 +58,7 @@ def test_brackets_in_a_name_are_shown(folder, capsys):
     main(Args(("K=1",), (folder,)))
     text = capsys.readouterr().out
     assert "mine[lr=1]" in text and "mine[/lr]" in text
-    tell(table([row("length/exact", 0.5, run="mine[/lr]", asked="paper", K=1, n=1)]))
+    tell(evaluation_table([row("length/exact", 0.5, run="mine[/lr]", asked="paper", K=1, n=1)]))
     assert "mine[/lr]: paper conditions" in capsys.readouterr().out
 
 

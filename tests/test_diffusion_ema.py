@@ -6,7 +6,14 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from composcope.diffusion.ema import PowerEMA, Profile, coefficients, gamma_of, overlap, reconstruct
+from composcope.diffusion.ema import (
+    PowerEMA,
+    Profile,
+    coefficients,
+    gamma_of,
+    profile_overlap,
+    reconstruct,
+)
 
 STEPS = 300
 
@@ -56,7 +63,7 @@ def test_the_running_average_is_the_weighted_sum_of_the_trajectory(sigma_rel):
 def test_overlaps_are_the_integrals_of_products(a, b):
     a, b = Profile(*a), Profile(*b)
     expected = quad(lambda tau: density(a, tau) * density(b, tau), 0, min(a.t, b.t))[0]
-    assert overlap(a, b) == pytest.approx(expected)
+    assert profile_overlap(a, b) == pytest.approx(expected)
 
 
 def kept_averages() -> list:

@@ -50,7 +50,7 @@ def test_what_was_measured_is_not_measured_again_here_or_beside(measured, tmp_pa
 
 
 def test_what_ships_is_taken_from_there(measured, tmp_path):
-    known = accuracy.load(32)[1].errors[0]
+    known = accuracy.load_detector(32)[1].errors[0]
     conditioner = LocationGrid(8)
     assert known.noun == conditioner.noun and known.tolerance is not None
     asked = conditioner, known.way, known.view, known.tolerance, SIDE, [1, 2]

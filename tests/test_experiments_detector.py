@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from composcope.errors import InputError
-from composcope.evaluation.detect import CELLS, PARTS, Detector, load, peaks, read_off
+from composcope.evaluation.detect import CELLS, PARTS, Detector, load_detector, peaks, read_off
 from composcope.experiments import detector
 from composcope.experiments.detector import (
     KINDS,
@@ -18,7 +18,7 @@ from composcope.experiments.detector import (
     Training,
     batch_of,
     blurred,
-    loss,
+    detector_loss,
     spoil,
     targets,
 )
@@ -72,18 +72,18 @@ def test_the_heat_is_the_formula():
 def test_the_loss_is_least_at_the_truth():
     target = targets(SCENES)
     right = perfect(target)
-    best = loss(right, target)
+    best = detector_loss(right, target)
     assert best < 0.1
     for part in (0, 1, 2, 5, 11, 15):
         wrong = right.clone()
         wrong[:, part] = wrong[:, part].roll(3, -1)
-        assert loss(wrong, target) > best + 0.01
-    assert torch.isfinite(loss(right[:0], targets([])))
+        assert detector_loss(wrong, target) > best + 0.01
+    assert torch.isfinite(detector_loss(right[:0], targets([])))
 
 
 def test_scenes_without_objects_have_a_loss():
     empty = targets([sample(0, 0, Rules(objects=(0, 0)))])
-    assert loss(torch.full((1, sum(PARTS.values()), CELLS, CELLS), -9.0), empty) < 1e-3
+    assert detector_loss(torch.full((1, sum(PARTS.values()), CELLS, CELLS), -9.0), empty) < 1e-3
 
 
 def test_of_two_equal_neighbours_one_is_a_peak():
@@ -134,10 +134,10 @@ def test_a_tiny_training_learns():
     recipe = replace(TINY, images=160, scenes=8, lr=1e-2)
     images, target = batch_of(recipe, 0)
     training = Training(recipe, Path("nowhere"))
-    first = loss(training.net(images), target).item()
+    first = detector_loss(training.net(images), target).item()
     for _ in range(training.steps):
         training.advance()
-    assert loss(training.net(images), target) < 0.7 * first
+    assert detector_loss(training.net(images), target) < 0.7 * first
 
 
 def test_scenes_of_both_views_are_trained_on():
@@ -147,13 +147,13 @@ def test_scenes_of_both_views_are_trained_on():
 def test_what_is_measured_ships_with_the_weights(tmp_path, monkeypatch):
     """The shipped network measured on a scene or two of each kind, written and read back."""
     path = detector.main(size=32, out=tmp_path, scenes=2, train=False)
-    shipped, known = load(32)
+    shipped, known = load_detector(32)
     monkeypatch.setattr(import_module("composcope.evaluation.detect"), "MODELS", tmp_path)
-    load.cache_clear()
+    load_detector.cache_clear()
     try:
-        net, about = load(32)
+        net, about = load_detector(32)
     finally:
-        load.cache_clear()
+        load_detector.cache_clear()
     assert path == tmp_path / "detector32.safetensors" and about.threshold == known.threshold
     for name, weight in shipped.state_dict().items():
         assert torch.equal(weight, net.state_dict()[name]), name

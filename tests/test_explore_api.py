@@ -33,20 +33,20 @@ from composcope.evaluation import detect
 from composcope.evaluation.detect import Found
 from composcope.explore import assets
 from composcope.explore.guard import Guard
-from composcope.explore.models import read, training
+from composcope.explore.models import open_model, training_sentence
 from composcope.explore.pixel import at_pixel
-from composcope.explore.requests import Look, Picture, Sample, check, parse
+from composcope.explore.requests import Look, Picture, Sample, check_picture, parse
 from composcope.explore.server import limited
-from composcope.explore.serving import bound
+from composcope.explore.serving import listening_socket
 from composcope.explore.settings import Settings
 from composcope.explore.stage import Models
 from composcope.explore.verdict import verdict
-from composcope.explore.worker import Failed, Mail, Workshop, work
+from composcope.explore.worker import Failed, Mail, Workshop, do_job
 from composcope.locality import INTERVENTIONS, influence, intervene, pixel_gradient
 from composcope.locality.profile import centred_square
 from composcope.runs.config import Config
 from composcope.runs.model import SHIPPED, Model
-from composcope.scenes.condition import CONDITIONERS, PAPER_LOCATIONS, Vocabulary, outside
+from composcope.scenes.condition import CONDITIONERS, PAPER_LOCATIONS, Vocabulary, add_outside
 from composcope.tensors import save_tensors
 
 PLACES = [list(place) for place in PAPER_LOCATIONS[:4]]
@@ -412,7 +412,7 @@ def test_the_command_refuses_what_it_cannot_serve():
     with pytest.raises(InputError, match=r"there is no file nowhere\.py"):
         command.main(command.Args(conditioner="nowhere.py:Sizes", port=0))
     with (
-        bound("127.0.0.1", 0) as taken,
+        listening_socket("127.0.0.1", 0) as taken,
         pytest.raises(InputError, match=r"\(Address already in use\);"),
     ):
         command.main(command.Args(port=taken.getsockname()[1]))
@@ -505,13 +505,13 @@ def test_a_cancelled_job_ends_at_its_next_step_and_waiting_ones_never_begin():
         ours.send(("job", number, Sample("exp1", seed=number)))
     ours.send(("cancel", 2))
     stage = Lines(4, lambda: ours.send(("cancel", 1)))
-    work(mail, mail.next(), stage)
+    do_job(mail, mail.next(), stage)
     assert stage.made == [0, 1, 2, 3, 4]
     assert [ours.recv()[:2] for _ in range(4)] == [(1, "line")] * 4 and not ours.poll()
     assert mail.next().seed == 3
     ours.send(("cancel", 1))  # too late: it is over
     stage = Lines(None, None)
-    work(mail, Look("exp1"), stage)
+    do_job(mail, Look("exp1"), stage)
     assert len(stage.made) == 10
 
 
@@ -522,7 +522,7 @@ def test_a_fault_of_ours_is_a_sentence(caplog):
     ours, theirs = multiprocessing.Pipe()
     mail = Mail(theirs)
     ours.send(("job", 1, Sample("exp1")))
-    work(mail, mail.next(), Lines(1, fault))
+    do_job(mail, mail.next(), Lines(1, fault))
     assert [ours.recv()[1:] for _ in range(2)][1] == (
         "failed",
         "the computation failed: out of luck",
@@ -579,7 +579,7 @@ def test_a_request_says_which_field_is_wrong():
 )
 def test_a_model_is_described_as_what_it_is(name, grid, paper, words):
     """No grid where conditions have none, and no value of the paper for what it does not have."""
-    said = read(name).described
+    said = open_model(name).described
     assert (said.run, said.grid, said.paper) == (name, grid, paper)
     assert said.training.endswith(words)
 
@@ -588,13 +588,13 @@ def test_a_model_is_described_as_what_it_is(name, grid, paper, words):
 def test_students_of_every_intervention_are_described(name):
     config = Config.load(SHIPPED / "exp2-student" / "config.json")
     assert config.teacher is not None
-    said = training(replace(config, teacher=replace(config.teacher, intervention=name)))
+    said = training_sentence(replace(config, teacher=replace(config.teacher, intervention=name)))
     assert re.fullmatch(r"Distilled from exp2 with [a-z ]+; it saw no images\.", said)
 
 
 def test_a_run_of_ones_own_is_loaded_by_its_folder(tmp_path):
     shutil.copytree(SHIPPED / "exp1", tmp_path / "mine")
-    said = read(str(tmp_path / "mine")).described
+    said = open_model(str(tmp_path / "mine")).described
     assert said.name == "mine" and load(said.run).fingerprint == said.weights
 
 
@@ -605,7 +605,7 @@ def test_a_run_with_a_conditioner_from_outside_is_asked_for_its_names(tmp_path, 
     (tmp_path / "sizes_of_mine.py").write_text(source[0])
     named = "sizes_of_mine:SizeCounts"
     config = replace(load("color").config, conditioner=named)
-    outside(named)
+    add_outside(named)
     model = Model(config, Pixels(torch.zeros(3, 1, 1), 1.0))
     config.save(tmp_path / "sizes" / "config.json")
     save_tensors(tmp_path / "sizes" / "model.safetensors", model.state_dict())
@@ -619,9 +619,9 @@ def test_a_run_with_a_conditioner_from_outside_is_asked_for_its_names(tmp_path, 
 
 
 def test_a_model_of_words_is_not_asked_for_conditions():
-    models = {"text_control": read("text_control").described}
+    models = {"text_control": open_model("text_control").described}
     with pytest.raises(InputError, match=r"^conditions: text_control is asked in a sentence"):
-        check(Picture("text_control", conditions=("red",)), models)
+        check_picture(Picture("text_control", conditions=("red",)), models)
 
 
 def test_words_of_a_vocabulary_are_drawn_and_not_counted():
@@ -632,7 +632,7 @@ def test_words_of_a_vocabulary_are_drawn_and_not_counted():
 
 
 def test_a_sentence_that_is_too_long_is_refused_by_its_name():
-    model = read("text_control")
+    model = open_model("text_control")
     with pytest.raises(InputError, match=r"^sentence: more than 12 words"):
         model.asked(Picture("text_control", sentence="red " * 13))
     conditioner, words = model.asked(Picture("text_control", sentence="cylindrically " * 12))
@@ -643,5 +643,5 @@ def test_a_sentence_that_is_too_long_is_refused_by_its_name():
 def test_what_the_page_shows_of_scenes_is_what_the_renderer_makes():
     for view in assets.VIEWS:
         stored = np.asarray(Image.open(assets.STATIC / f"ground-{view}.png"))
-        assert np.array_equal(stored, np.asarray(assets.ground(view)))
-    assert json.loads((assets.STATIC / "places.json").read_text()) == assets.places()
+        assert np.array_equal(stored, np.asarray(assets.ground_picture(view)))
+    assert json.loads((assets.STATIC / "places.json").read_text()) == assets.place_sets()

@@ -19,7 +19,7 @@ from PIL import Image
 
 from composcope.diffusion.sample import noise_levels
 from composcope.evaluation import detect
-from composcope.features.words import without, words
+from composcope.features.words import prompt_words, without
 from composcope.report.sections import SECTIONS
 from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
@@ -268,12 +268,14 @@ def test_ask_for_colours_and_in_words(once):
 def test_ask_in_words_that_are_those_of_the_library(once, off):
     sentence = 'a RED cube\'s, it is "on" 3 left-right'
     page = opened(once, f"#steps=2&columns=text_control&sentence={quote(sentence)}")
-    assert page.locator("#words .chip").all_inner_texts() == [str(word) for word in words(sentence)]
+    assert page.locator("#words .chip").all_inner_texts() == [
+        str(word) for word in prompt_words(sentence)
+    ]
     for number in off:
         page.locator("#words .chip").nth(number).click()
     page.wait_for_selector(DRAWN)
     said = json.loads(saved(page, "json"))["columns"][0]["sentence"]
-    assert said == without(sentence, [words(sentence)[number] for number in off])
+    assert said == without(sentence, [prompt_words(sentence)[number] for number in off])
 
 
 def test_ask_in_one_kind_leaves_the_other_alone(once):

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from composcope.errors import InputError
-from composcope.features.capture import Means, capture, first_input, places, pooled
+from composcope.features.capture import Means, as_map, capture, first_input, pooled
 from composcope.features.means import modulated_layers
 from composcope.nets.unet import UNet
 
@@ -74,8 +74,8 @@ def test_running_means_are_means():
 
 def test_places_and_pooling():
     image = torch.arange(2 * 3 * 4 * 4.0).reshape(2, 3, 4, 4)
-    torch.testing.assert_close(places(image.flatten(2).mT), image)
+    torch.testing.assert_close(as_map(image.flatten(2).mT), image)
     assert pooled(image, 8) is not None and torch.equal(pooled(image, 4), image)
     torch.testing.assert_close(pooled(image, 2)[1, 2, 0, 1], image[1, 2, :2, 2:].mean())
     with pytest.raises(InputError, match="square"):
-        places(torch.zeros(1, 6, 2))
+        as_map(torch.zeros(1, 6, 2))

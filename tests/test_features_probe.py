@@ -9,7 +9,7 @@ from composcope.features.probe import cosines, gram, replicates, summary
 from composcope.results.estimate import weights
 from composcope.theory.composition import NOTHING, random_composition
 from composcope.theory.feature_space import FeatureComposition
-from composcope.theory.feature_space import cosines as exact
+from composcope.theory.feature_space import mean_cosines as exact
 
 
 def similarity(means, background, categories=None, resamples=200):

@@ -14,7 +14,7 @@ from composcope.errors import InputError
 from composcope.features import sdxl
 from composcope.features.capture import capture, first_input
 from composcope.features.text import in_third
-from composcope.features.words import Words, dominant, thirds, without, words
+from composcope.features.words import Words, dominant, prompt_words, thirds, without
 from composcope.locality import influence, pixel_gradient
 
 PROMPT = "a horse in the middle, a dog on the left"
@@ -124,15 +124,15 @@ def test_token_is_the_last_of_its_word(model):
 
 
 def test_words_are_whole_and_stop_words_stay():
-    found = words("A cat's oil-painting, in the style of Van Gogh.")
+    found = prompt_words("A cat's oil-painting, in the style of Van Gogh.")
     assert [word.text for word in found] == ["cat's", "oil-painting", "style", "Van", "Gogh"]
     assert (
-        without("a dog, a red cat on the left.", words("a dog, a red cat on the left.")[2:])
+        without("a dog, a red cat on the left.", prompt_words("a dog, a red cat on the left.")[2:])
         == "a dog, a red on the."
     )
     twice = "a red cube and a red ball"
-    assert without(twice, [words(twice)[2]]) == "a red cube and a ball"
-    assert without(twice, words(twice)) == "a and a"
+    assert without(twice, [prompt_words(twice)[2]]) == "a red cube and a ball"
+    assert without(twice, prompt_words(twice)) == "a and a"
 
 
 def test_left_out_is_the_prompt_without_each_word(model):

@@ -11,7 +11,15 @@ from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.evaluation.detect import detect
 from composcope.experiments import text_control
-from composcope.experiments.text_control import PLACES, Args, phrases, pipeline, ship, spoken, train
+from composcope.experiments.text_control import (
+    PLACES,
+    Args,
+    phrases,
+    pipeline,
+    ship_pipeline,
+    spoken,
+    train_unet,
+)
 from composcope.features import prompts, sdxl
 from composcope.scenes import COLORS, SHAPES, Object, Scene
 
@@ -47,9 +55,9 @@ def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
         torch.randn(2, 12, 16, 16),
     )
     monkeypatch.setattr(text_control, "rate", lambda step, steps: 1e-3)
-    train(pipeline(), Args(steps=2, work=tmp_path / "halves"), said, x0)
-    state = train(pipeline(), Args(steps=4, work=tmp_path / "halves"), said, x0)
-    once = train(pipeline(), Args(steps=4, work=tmp_path / "whole"), said, x0)
+    train_unet(pipeline(), Args(steps=2, work=tmp_path / "halves"), said, x0)
+    state = train_unet(pipeline(), Args(steps=4, work=tmp_path / "halves"), said, x0)
+    once = train_unet(pipeline(), Args(steps=4, work=tmp_path / "whole"), said, x0)
     for name, weight in state.weights.items():
         assert torch.equal(weight, once.weights[name]), name
     assert [
@@ -58,7 +66,7 @@ def test_training_goes_on_ships_and_loads(tmp_path, monkeypatch):
     ] == [2, 4]
     out = tmp_path / "out"
     average = state.averages[text_control.SIGMA_REL].average
-    ship(pipeline(), average, Pixels(torch.zeros(3, 32, 32), 0.2), out)
+    ship_pipeline(pipeline(), average, Pixels(torch.zeros(3, 32, 32), 0.2), out)
     model = sdxl.load(str(out))
     parts = model.unet, model.pipe.text_encoder, model.pipe.text_encoder_2
     assert sum(w.numel() for part in parts for w in part.parameters()) < 3e6

@@ -20,7 +20,7 @@ from composcope.report.drawing import multiple, style
 from composcope.report.figures import growth
 from composcope.report.marks import EXP1, EXP2_LOCAL, two
 from composcope.report.material import Material, material
-from composcope.report.page import SECTIONS, difference, page
+from composcope.report.page import SECTIONS, difference_verdict, page
 from composcope.report.recording import square
 from composcope.report.section_figures import GROWING
 from composcope.report.sections import known_sides
@@ -147,8 +147,8 @@ def test_runs_side_by_side_that_were_judged_otherwise_say_so():
     strict = Row("length/found", 5.0, K=9, run="a", tolerance=0.1, images=8)
     lenient = replace(strict, value=6.0, run="b", tolerance=0.2, images=9)
     words = "b, intervals apart; not at equal terms: tolerance 0.1 against 0.2"
-    assert difference([strict, lenient]).words == words
-    assert difference([strict, replace(strict, run="b", images=9)]).words == "equal"
+    assert difference_verdict([strict, lenient]).words == words
+    assert difference_verdict([strict, replace(strict, run="b", images=9)]).words == "equal"
 
 
 def test_with_nothing_measured_the_page_says_so():
@@ -393,7 +393,7 @@ def test_runs_asked_for_random_places_are_shown_beside_the_usual_ones():
 
     rows = [exact("exp3", "paper", 1, 0.5), exact("exp3", "random", 1, 0.96)]
     rows += [exact("exp3", "random", 2, 0.964), exact("exp1", "paper", 1, 1.0)]
-    shown = tables.places(rows, [Side("exp1"), Side("exp3")])
+    shown = tables.other_places(rows, [Side("exp1"), Side("exp3")])
     assert [line[1:3] for line in shown.lines] == [
         ["the paper's", "50 % at K = 1"],
         ["random", "96 % at K = 1 to 2"],

@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from composcope.report.marks import paper_of, two, verdict
-from composcope.report.material import joined, one
+from composcope.report.material import merge_rows, one
 from composcope.report.section_figures import GROWING
 from composcope.report.words import (
     claims,
     composes,
     facts,
+    failures,
     forced,
     grows,
     headline,
     looks,
-    not_so,
     policies,
     single,
     sure,
@@ -134,16 +134,16 @@ def test_answers_name_what_is_not_measured():
 def test_what_did_not_come_out_is_listed():
     claim = Row("theory/x", 2.0, claim="some claim", holds=False, predicted=1.0, rule="<=")
     rows = [found("exp1", 1.0), found("exp2", 2.0), k_max("exp1", 3, 3, 4), claim]
-    lines = not_so(rows, [Side("exp1"), Side("exp2")])
+    lines = failures(rows, [Side("exp1"), Side("exp2")])
     compared = lines["Comparisons of two runs"]
     assert any("exp1 above exp2 (Fig. 1). Not seen in places filled of 9." in x for x in compared)
     assert lines["K_max"] == ["exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower"]
     assert lines["Claims of theory"] == ["some claim: 2 (predicted: <= 1)."]
     known = replace(claim, what="sim/clock")
-    (told,) = not_so([known], [])["Claims of theory"]
+    (told,) = failures([known], [])["Claims of theory"]
     assert "gradient descent on the stated loss" in told and "some claim" not in told
     assert claims(rows, "theory") == [claim] and "1 not as expected" in sure(rows)
-    assert not_so([], [Side("exp1")]) == {}
+    assert failures([], [Side("exp1")]) == {}
 
 
 def test_a_finding_tells_in_what_it_is_seen_and_in_what_not():
@@ -153,7 +153,7 @@ def test_a_finding_tells_in_what_it_is_seen_and_in_what_not():
         k_max("exp2l", 0, 0, 1),
         k_max("exp2", 1, 0, 2),
     ]
-    (line,) = [x for x in not_so(rows, [])["Comparisons of two runs"] if "exp2l above exp2 " in x]
+    (line,) = [x for x in failures(rows, [])["Comparisons of two runs"] if "exp2l above exp2 " in x]
     assert line.endswith("Seen in places filled of 9; not in K_max by the paper's rule.")
 
 
@@ -188,15 +188,15 @@ def test_whether_the_way_labels_enter_decides():
 def test_rows_of_other_weights_take_the_place_of_what_ships():
     shipped = [found("exp1", 8.0, weights="a"), local("exp1", 0.9), found("exp2", 1.0, weights="b")]
     own = [found("exp1", 3.0, weights="c")]
-    assert joined(shipped, own) == [shipped[2], own[0]]
+    assert merge_rows(shipped, own) == [shipped[2], own[0]]
 
 
 def test_of_the_same_weights_more_samples_count():
     shipped = [found("exp1", 8.0, weights="a"), found("exp1", 5.0, K=6, weights="a")]
     few = [Row(**{**found("exp1", 9.0, weights="a").flat(), "n": 4})]
-    assert joined(shipped, few) == shipped
+    assert merge_rows(shipped, few) == shipped
     many = [Row(**{**found("exp1", 7.0, weights="a").flat(), "n": 96})]
-    assert joined(shipped, many) == many  # the whole measurement, not one K of it
+    assert merge_rows(shipped, many) == many  # the whole measurement, not one K of it
 
 
 def test_the_usual_measurement_is_chosen():

@@ -122,7 +122,7 @@ def test_the_papers_recipe_has_the_rate_and_the_noise_of_edm2(monkeypatch):
     monkeypatch.setattr(data, "MEASURED", 256)
     config = configure("exp1", "paper")
     alike = configure("exp1", "paper", {"resolution": 32})  # the same scenes, quicker
-    _, sigma_data = data.measured(alike, data.images_of(alike))
+    _, sigma_data = data.pixel_constants(alike, data.images_of(alike))
     assert config.recipe.lr == 0.012
     assert config.recipe.P_mean - math.log(sigma_data) == pytest.approx(
         -0.8 - math.log(0.5), abs=0.1

@@ -14,7 +14,7 @@ from composcope.evaluation import evaluate
 from composcope.locality import LocalConditions, Strongest, audit
 from composcope.runs import configure, load
 from composcope.runs.config import Config
-from composcope.runs.data import Stored, complete, images_of, shown_images
+from composcope.runs.data import Stored, complete_config, images_of, shown_images
 from composcope.runs.training import start
 from composcope.scenes import Rules
 from composcope.scenes.clevr import load_clevr
@@ -122,13 +122,13 @@ def test_images_on_disk_say_how_many_objects_a_run_was_trained_on(tmp_path):
     numbers = [
         len(scene.objects) for scene in load_clevr(tmp_path / "scenes" / "CLEVR_scenes.json")
     ]
-    assert complete(scenes).objects == (min(numbers), max(numbers)) != scenes.objects
+    assert complete_config(scenes).objects == (min(numbers), max(numbers)) != scenes.objects
     found = {"data": str(named), "conditioner": "vocabulary"}
-    assert complete(configure("exp1", "smoke", found)).objects == (0, 2)
+    assert complete_config(configure("exp1", "smoke", found)).objects == (0, 2)
     with pytest.raises(InputError, match=r"--objects 1-4: the images of .*named have 0-2"):
-        complete(configure("exp1", "smoke", {**found, "objects": (1, 4)}))
+        complete_config(configure("exp1", "smoke", {**found, "objects": (1, 4)}))
 
 
 def test_a_vocabulary_needs_data():
     with pytest.raises(InputError, match="give --data"):
-        complete(configure("exp1", "smoke", {"conditioner": "vocabulary"}))
+        complete_config(configure("exp1", "smoke", {"conditioner": "vocabulary"}))

@@ -19,7 +19,7 @@ from composcope.scenes import (
     Scene,
 )
 from composcope.scenes.condition import CONDITIONERS, Vocabulary
-from composcope.scenes.labels import labelled
+from composcope.scenes.labels import apply_policy
 from composcope.scenes.scene import COLORS
 
 locations = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12).map(tuple)
@@ -116,7 +116,7 @@ def test_colours_are_counted_in_the_papers_order():
 
 @pytest.mark.parametrize("labels", LABELS)
 def test_label_policies_keep_their_share_and_every_object_in_turn(labels):
-    kept = [labelled("abcd", labels, seed) for seed in range(2000)]
+    kept = [apply_policy("abcd", labels, seed) for seed in range(2000)]
     counts = torch.tensor([len(k) for k in kept])
     numbers = {"all": {4}, "one": {1}, "random": {1, 2, 3, 4}, "all_but_one": {3}}[labels]
     assert set(counts.tolist()) == numbers
@@ -130,12 +130,12 @@ def test_label_policies_keep_their_share_and_every_object_in_turn(labels):
             abs((counts == number).float().mean() - expected)
             <= 4 * (expected * (1 - expected) / 2000) ** 0.5
         )
-    assert labelled((), labels, 0) == ()
+    assert apply_policy((), labels, 0) == ()
 
 
 def test_one_of_one_is_all_and_all_but_one_of_one_is_none():
-    assert labelled("a", "one", 3) == labelled("a", "random", 3) == ("a",)
-    assert labelled("a", "all_but_one", 3) == ()
+    assert apply_policy("a", "one", 3) == apply_policy("a", "random", 3) == ("a",)
+    assert apply_policy("a", "all_but_one", 3) == ()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_one_of_one_is_all_and_all_but_one_of_one_is_none():
         (lambda: LocationGrid(8)([(0.5, 0.5)]), "the location 0.5 is not"),
         (lambda: LocationList()([(*PAPER_LOCATIONS, (0.1, 0.1))]), "13 locations"),
         (lambda: ColorCounts()([("pink",)]), "no colour 'pink'"),
-        (lambda: labelled("ab", "none", 0), "no label policy 'none'"),
+        (lambda: apply_policy("ab", "none", 0), "no label policy 'none'"),
         (lambda: LocationGrid(0), "1 to 256 cells a side, not 0"),
         (lambda: LocationGrid(8).parse("0.5,0.5 0.1"), "such as"),
         (lambda: LocationGrid(8).parse("0.5,nan"), "within 0 to 1"),

@@ -17,7 +17,7 @@ from composcope.errors import InputError
 from composcope.scenes import ColorCounts, Folder, LocationGrid, Rules
 from composcope.scenes.condition import Vocabulary, conditioner_named
 from composcope.scenes.export import Job, export
-from composcope.scenes.sources import conditions, items, read_item, resized, words
+from composcope.scenes.sources import conditions, items, read_item, resized, vocabulary_of
 from tests.faults.readers import tar_of_size
 
 
@@ -90,12 +90,12 @@ def test_words_of_metadata(folder, write):
         {"file_name": "a.png", "tags": "warm; small cat", "kind": "x"},
         {"file_name": "sub/b.png", "tags": '["cold", "warm"]', "kind": "y"},
     )
-    found = words(folder, "tags")
+    found = vocabulary_of(folder, "tags")
     assert found == ("cold", "small cat", "warm")
     data = Folder(folder, 8, Vocabulary(found), field="tags")
     assert both(data) == {True: ("warm", "small cat"), False: ("cold", "warm")}
     assert sorted(data.batch(0, 2).cond.tolist()) == [[0, 1, 1], [1, 0, 1]]
-    assert words(folder, "kind") == ("x", "y")
+    assert vocabulary_of(folder, "kind") == ("x", "y")
 
 
 @pytest.mark.parametrize("write", [write_jsonl, write_csv])
@@ -103,7 +103,7 @@ def test_metadata_may_begin_with_a_byte_order_mark(folder, write):
     write(folder, {"file_name": "a.png", "kind": "x"})
     (list_,) = folder.glob("metadata.*")
     list_.write_bytes(b"\xef\xbb\xbf" + list_.read_bytes())
-    assert words(folder, "kind") == ("x",)
+    assert vocabulary_of(folder, "kind") == ("x",)
 
 
 def test_conditions_of_one_picture_in_every_spelling():
@@ -209,10 +209,10 @@ def test_wrong_tables_are_one_sentence(folder):
         items(folder / "a.png")
     write_jsonl(folder, {"file_name": "a.png", "w": "cat"})
     with pytest.raises(InputError, match="there is no field 'v'; the fields are w"):
-        words(folder, "v")
+        vocabulary_of(folder, "v")
     write_jsonl(folder, {"file_name": "a.png", "w": []})
     with pytest.raises(InputError, match="has no words"):
-        words(folder)
+        vocabulary_of(folder)
 
 
 def test_wrong_shards_are_one_sentence(exports, tmp_path):
@@ -255,7 +255,7 @@ def test_wrong_shards_are_one_sentence(exports, tmp_path):
     with pytest.raises(InputError, match=r"row \d+: the cell of the picture is empty"):
         items(tmp_path)
     with pytest.raises(InputError, match="holds scenes, not words"):
-        words(exports / "webdataset")
+        vocabulary_of(exports / "webdataset")
 
 
 def test_what_is_not_a_picture_is_named(folder):

@@ -11,7 +11,7 @@ from same_process import composcope
 
 from composcope.errors import InputError
 from composcope.study import cost
-from composcope.study.plan import plan, training
+from composcope.study.plan import plan, training_node
 from composcope.study.table import BY_NAME, RUNS
 
 PRESETS = ("smoke", "laptop")
@@ -43,7 +43,7 @@ def parsed() -> dict[str, list[str]]:
     """The configs that `composcope train` makes of what the plan asks of it, by the preset.
 
     In a process of its own: the command line's marks for what is missing are no strings."""
-    commands = [training(run, preset, Path(), 0).command for preset in PRESETS for run in RUNS]
+    commands = [training_node(run, preset, Path(), 0).command for preset in PRESETS for run in RUNS]
     assert {command[0] for command in commands} == {"train"}
     text = json.dumps([command[1:] for command in commands])
     words = [sys.executable, "-c", PARSE]

@@ -166,11 +166,11 @@ def test_what_no_node_can_do_is_told_and_leaves_nothing(tmp_path, cluster):
 
 def test_cores_that_are_not_asked_for_are_what_a_node_has(stand_in):
     stand_in(sinfo="echo 2; echo 6+")
-    assert slurm.fitted(Slurm(gpus=0)).cpus == 6
-    assert slurm.fitted(Slurm(gpus=4)).cpus == 1
-    assert slurm.fitted(Slurm(gpus=1, cpus=64)).cpus == 64
+    assert slurm.fit_cores(Slurm(gpus=0)).cpus == 6
+    assert slurm.fit_cores(Slurm(gpus=4)).cpus == 1
+    assert slurm.fit_cores(Slurm(gpus=1, cpus=64)).cpus == 64
     stand_in(sinfo="echo 128")
-    assert slurm.fitted(Slurm(gpus=8)).cpus == 8
+    assert slurm.fit_cores(Slurm(gpus=8)).cpus == 8
 
 
 @pytest.fixture

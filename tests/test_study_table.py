@@ -38,14 +38,16 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     for run in long - {"exp3l", "color"}:  # colours are compared with no other run
         assert 64_000 in earlier[run]
     on_images = {
-        effects.network(run.name, "laptop") for run in RUNS if run.config().net == "global"
+        effects.network_words(run.name, "laptop") for run in RUNS if run.config().net == "global"
     }
     on_patches = {
-        effects.network(run.name, "laptop") for run in RUNS if run.config().net == "local"
+        effects.network_words(run.name, "laptop") for run in RUNS if run.config().net == "local"
     }
     # One run has labels as EDM2 has them; the paper's patches, and those as wide as the image.
     assert len(on_images) == 2 and len(on_patches) == 2
-    assert effects.network("exp1-one-edm2", "laptop") != effects.network("exp1-one", "laptop")
+    assert effects.network_words("exp1-one-edm2", "laptop") != effects.network_words(
+        "exp1-one", "laptop"
+    )
     assert {run.config().recipe.seed for run in RUNS} == {0, 1}
     assert len({config.json() for config in configs}) == len(RUNS)  # no run is there twice
 

@@ -29,7 +29,7 @@ def test_the_local_score_is_the_score_of_a_factorised_composition(seed):
 def test_given_is_equation_2():
     p = C.random_composition(1, factorised=False)
     x, J = points(p.n), frozenset({0, 2})
-    rest = C.outside(p.n, [p.blocks[0], p.blocks[2]])
+    rest = C.outside_blocks(p.n, [p.blocks[0], p.blocks[2]])
     expected = p.empty.marginal(rest).log_density(x[:, rest])
     for j in J:
         expected = expected + p.asked[j].log_density(x[:, list(p.blocks[j])])
@@ -60,7 +60,7 @@ def test_the_local_score_of_any_conditional_integrates_to_a_composition():
 
 
 def test_a_local_learner_of_pairs_draws_any_number_of_objects():
-    truth = C.objects(side=2)
+    truth = C.object_images(side=2)
     learned = C.learn_from_pairs(truth)
     cond = torch.tensor([[j < K for j in range(4)] for K in range(5) for _ in range(8)]).float()
     drawn = sample(C.local(learned), range(len(cond)), (1, 4, 4), cond, noise_levels(16))

@@ -7,7 +7,13 @@ import torch
 
 from composcope.theory.composition import all_subsets, induced
 from composcope.theory.mixture import Mixture, gaussian, kl, kl_gaussian, kl_line, mixture
-from composcope.theory.relaxation import Coupled, bound, errors, gaussian_conditional_kl, kl_slope
+from composcope.theory.relaxation import (
+    Coupled,
+    errors,
+    gaussian_conditional_kl,
+    kl_slope,
+    lemma_2_bound,
+)
 
 
 def conditional(p: Mixture, pixel: int, x: torch.Tensor, sigma: float) -> Mixture:
@@ -43,7 +49,7 @@ def test_no_coupling_no_error_and_lemma_2_bounds_the_divergence():
         of = errors(p, sigma)
         for J in all_subsets(3):
             value, error = kl(p.given(J), induced(p, J), sigma)
-            assert 3 * error < value + 3 * error <= bound(of, J)
+            assert 3 * error < value + 3 * error <= lemma_2_bound(of, J)
 
 
 def test_claim_1_is_the_derivative():

@@ -97,7 +97,7 @@ class Network(Inert):
 
 def reconstruct(meta: dict) -> Network:
     """In place of `_reconstruct_persistent_obj`, which would execute meta["module_src"]."""
-    network = Network(text(meta["class_name"]))
+    network = Network(string_of(meta["class_name"]))
     network.state = meta["state"]
     return network
 
@@ -128,12 +128,12 @@ def storage(data: bytes) -> Tensor:
     return torch.frombuffer(bytearray(stream.read(count * described.itemsize)), dtype=described)
 
 
-def number(dtype: Inert, data: bytes) -> Any:
+def numpy_scalar(dtype: Inert, data: bytes) -> Any:
     """In place of numpy's `scalar`."""
-    return np.frombuffer(data, text(dtype.args[0]))[0].item()
+    return np.frombuffer(data, string_of(dtype.args[0]))[0].item()
 
 
-def text(value: Any) -> str:
+def string_of(value: Any) -> str:
     """A string of the file; anything else may be nested so deep that to print it takes for ever."""
     if not isinstance(value, str):
         raise pickle.UnpicklingError("a name is not a string")
@@ -156,13 +156,13 @@ KNOWN: dict[str, Any] = {
     "numpy.dtype": Inert,
     "numpy.ndarray": Inert,
     # how old protocols spell bytes
-    "_codecs.encode": lambda text, coding: str(text).encode("latin1"),
+    "_codecs.encode": lambda string_of, coding: str(string_of).encode("latin1"),
 }
 KNOWN |= {f"torch.{name}": dtype for name, dtype in STORAGES.items()}
 KNOWN |= {str(dtype): str(dtype).removeprefix("torch.") for dtype in STORAGES.values()}
 for core in ("numpy.core", "numpy._core"):
     KNOWN |= {f"{core}.multiarray._reconstruct": Inert, f"{core}.numeric._frombuffer": Inert}
-    KNOWN |= {f"{core}.multiarray.scalar": number}
+    KNOWN |= {f"{core}.multiarray.scalar": numpy_scalar}
 
 
 class Restricted(pickle.Unpickler):
@@ -197,7 +197,7 @@ def unpickled(stream: io.BytesIO | mmap.mmap) -> Any:
     return Restricted(stream).load()  # type: ignore[arg-type]
 
 
-def read(path: str | Path) -> Network:
+def read_snapshot(path: str | Path) -> Network:
     """The network `ema` of a snapshot."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
         network = unpickled(held)["ema"]
@@ -243,7 +243,7 @@ def import_edm2(path: str | Path) -> Precond:
     if "://" in str(path):
         raise InputError(f"{path} is an address; download the snapshot and give the file")
     try:
-        return rebuilt(read(path)).eval().requires_grad_(False)
+        return rebuilt(read_snapshot(path)).eval().requires_grad_(False)
     except InputError as refused:
         raise InputError(f"{path} {refused}") from None
     except OSError as error:

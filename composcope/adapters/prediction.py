@@ -40,7 +40,7 @@ class Adapted:
         name: str | None = None,
     ):
         if not takes(model, 2) and not takes(model, 3):
-            kind = name_of(model)
+            kind = model_name(model)
             called = "model(x_t, t), or model(x_t, t, cond)"
             raise InputError(f"a model is called as {called}; {kind} cannot be")
         if shape is not None:
@@ -49,11 +49,11 @@ class Adapted:
         self.convention = convention
         self.conditioner = conditioner
         self.decode = decode or pictures
-        self.about: Mapping[str, Any] = {"run": name or name_of(model)}
+        self.about: Mapping[str, Any] = {"run": name or model_name(model)}
         self._shape = shape
 
     def __call__(self, x: X, sigma: Any, cond: Cond = None) -> X:
-        at = levels(x, sigma)
+        at = check_levels(x, sigma)
         if self._shape is not None and x.shape[1] != self._shape[0]:
             raise InputError(f"x has {x.shape[1]} channels; the model takes {self._shape[0]}")
         self.check_cond(cond, x)
@@ -165,7 +165,7 @@ def from_flow(
     return Adapted(model, flow(float(last)), conditioner, shape)
 
 
-def name_of(model: Model) -> str:
+def model_name(model: Model) -> str:
     return getattr(model, "__name__", type(model).__name__)
 
 
@@ -178,7 +178,7 @@ def check_shape(shape: Any) -> None:
         raise InputError(f"shape is (channels, height, width), not {shape!r}")
 
 
-def levels(x: Any, sigma: object) -> Sigmas:
+def check_levels(x: Any, sigma: object) -> Sigmas:
     """sigma, if it is one noise level an image of x."""
     if not isinstance(x, Tensor) or x.ndim != 4:
         given = list(x.shape) if isinstance(x, Tensor) else type(x).__name__

@@ -54,7 +54,7 @@ def main() -> None:
         elif name == "--version":
             print(importlib.metadata.version("composcope"))
         elif name == COMPLETION:
-            complete(rest)
+            print_completion(rest)
         elif name in COMMANDS:
             command = module_of(name)
             args = arguments(command, name, rest)
@@ -77,7 +77,7 @@ def arguments(command: ModuleType, name: str, words: Sequence[str]) -> Any:
     return command.parse(words, parse) if hasattr(command, "parse") else parse(args=words)
 
 
-def complete(words: Sequence[str]) -> None:
+def print_completion(words: Sequence[str]) -> None:
     """Print the shell's completion of all commands and their options."""
     if list(words) not in (["bash"], ["zsh"], ["tcsh"]):
         raise InputError(f"{COMPLETION} takes a shell: bash, zsh or tcsh")

@@ -16,10 +16,10 @@ from tyro.conf import Positional
 from composcope import audit, options
 from composcope.errors import InputError
 from composcope.files import write_png
-from composcope.locality.given import object_at, read_condition_sets, shape_of
+from composcope.locality.given import object_at, read_condition_sets, x_shape
 from composcope.pictures import MOST
 from composcope.results import add_rows, check_out, tell_rows
-from composcope.runs.data import as_x, read
+from composcope.runs.data import as_x, read_pictures
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def main(args: Args) -> None:
         raise InputError(f"--size {args.size}: more than {MOST} pixels are not measured")
     denoiser = object_at(args.denoiser, "denoiser")
     conditioner = None if args.conditioner is None else object_at(args.conditioner, "--conditioner")
-    pictures = read(args.images)
-    images = as_x(pictures[: args.num], shape_of(denoiser, args.size), args.images)
+    pictures = read_pictures(args.images)
+    images = as_x(pictures[: args.num], x_shape(denoiser, args.size), args.images)
     asked = read_condition_sets(args.asked, len(images), len(pictures))
     found = audit(denoiser, images, asked, conditioner, args.sigmas or None, seed=args.seed)
     # As the user knows it: two networks of one class are two models.

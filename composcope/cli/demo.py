@@ -44,7 +44,7 @@ def main(args: Args) -> None:
     print(f"scenes with their labels: {args.out / 'scenes.png'}")
     for run, local in DRAWN:
         if ships(run):
-            add_rows(live / "rows.jsonl", drawn(run, local, args, live))
+            add_rows(live / "rows.jsonl", draw_live(run, local, args, live))
     for run in filter(ships, LOOKED_AT):
         add_rows(live / "rows.jsonl", looked(run, args.seed, live))
     found = material(SHIPPED, [live])
@@ -53,7 +53,7 @@ def main(args: Args) -> None:
     print(f"open {path}; ask the models yourself: composcope explore")
 
 
-def drawn(run: str, local: bool, args: Args, live: Path) -> list[Row]:
+def draw_live(run: str, local: bool, args: Args, live: Path) -> list[Row]:
     """Figure 1, live: 1, 3, 6 and 9 of the paper's places, counted; and a line in the terminal."""
     model = LocalConditions(load(run)) if local else load(run)
     name = f"{run} with local conditions" if local else run

@@ -13,7 +13,7 @@ from composcope.errors import InputError
 from composcope.evaluation import Answers, evaluate, evaluate_images, read_answers
 from composcope.files import write_pngs
 from composcope.locality.intervention import perhaps_intervene
-from composcope.report.evaluation import answer_sheet, curve, table
+from composcope.report.evaluation import answer_sheet, curve_figure, evaluation_table
 from composcope.results import Row, add_rows, check_out, own_folder, tell_rows
 from composcope.runs import load, own_device
 
@@ -53,9 +53,16 @@ def main(args: Args) -> None:
         options.check_unused(args, "objects extras view", "is of --images; a RUN has its own")
         rows, answers, folder = judge_run(args)
     add_rows(args.out, rows)
-    write_pngs(folder, {"sheet": answer_sheet(list(answers.values())), "exact": curve(rows)})
+    write_pngs(folder, {"sheet": answer_sheet(list(answers.values())), "exact": curve_figure(rows)})
     then = options.line(args.conditioner, "locality", args.run or "exp1") + "; composcope report"
-    tell_rows(rows, args.out, args.json, f"sheet, curve and images: {folder}", then, table(rows))
+    tell_rows(
+        rows,
+        args.out,
+        args.json,
+        f"sheet, curve and images: {folder}",
+        then,
+        evaluation_table(rows),
+    )
 
 
 def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:

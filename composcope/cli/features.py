@@ -67,7 +67,7 @@ def of_run(args: Args) -> tuple[list[Row], Path, str]:
 def of_text(args: Args) -> tuple[list[Row], Path, str]:
     """The same of a text-to-image model: features of its concepts, then places and words."""
     options.check_unused(args, "num snapshot conditioner", "is of a RUN, not of --sdxl (--seeds)")
-    source = Path(sdxl.folder_of(str(args.sdxl)))
+    source = Path(sdxl.pipeline_folder(str(args.sdxl)))
     asked = prompts_for(source, args.text.prompts)
     model = sdxl.load(str(args.sdxl), usable(args.device), DTYPES[args.text.dtype])
     own = args.text.settings(asked, str(args.sdxl), args.seed)

@@ -10,7 +10,7 @@ from pathlib import Path
 from composcope import options
 from composcope.progress import tell
 from composcope.results import gather, jsonl, where
-from composcope.results.formats import csv_text, overview, rows_table, write_parquet
+from composcope.results.formats import csv_text, overview, rows_table, write_rows_parquet
 from composcope.study.shipped import HERE, SHIPPED, check_folders, coordinates_of
 
 
@@ -29,7 +29,7 @@ def main(args: Args) -> None:
     check_folders("--folders", args.folders)
     found = where(gather(args.folders), **coordinates_of(args.where))
     if args.parquet:
-        write_parquet(args.parquet, found)
+        write_rows_parquet(args.parquet, found)
         print(f"{len(found)} rows are in {args.parquet}   next: pandas.read_parquet(...)")
     elif args.json or args.csv:
         sys.stdout.write(jsonl(found) if args.json else csv_text(found))

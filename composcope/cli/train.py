@@ -18,7 +18,7 @@ from composcope.errors import InputError
 from composcope.report.sheets import sheet
 from composcope.runs.config import Config, configure
 from composcope.runs.training import check_ship, start, tell_run
-from composcope.scenes.condition import outside
+from composcope.scenes.condition import add_outside
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def main(args: Args) -> None:
         print(args.config.json())
         return
     if ":" in args.config.conditioner:
-        outside(args.config.conditioner)
+        add_outside(args.config.conditioner)
     usual = Path("runs", f"{args.experiment}-{args.preset}-{args.config.recipe.seed}")
     start(args.config, args.out or usual, sheet, workers=args.workers)
     if not int(os.environ.get("RANK", 0)):

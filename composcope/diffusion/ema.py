@@ -51,7 +51,7 @@ class Profile:
     gamma: float
 
 
-def overlap(a: Profile, b: Profile) -> float:
+def profile_overlap(a: Profile, b: Profile) -> float:
     """The integral of p_a p_b, in closed form (EDM2, eq. 151): the shorter one ends it."""
     if a.t > b.t:
         a, b = b, a
@@ -61,8 +61,8 @@ def overlap(a: Profile, b: Profile) -> float:
 
 def coefficients(kept: Sequence[Profile], wanted: Profile) -> np.ndarray:
     """How much of each kept average makes the wanted one: least squares (EDM2, algorithm 3)."""
-    A = np.array([[overlap(a, b) for b in kept] for a in kept])
-    b = np.array([overlap(a, wanted) for a in kept])
+    A = np.array([[profile_overlap(a, b) for b in kept] for a in kept])
+    b = np.array([profile_overlap(a, wanted) for a in kept])
     return np.linalg.lstsq(A, b, rcond=None)[0]
 
 

@@ -12,7 +12,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from composcope.diffusion.loss import Noise
 from composcope.errors import InputError
-from composcope.files import named, parse_json, write_text
+from composcope.files import naming, parse_json, write_text
 
 NAMES = ("loss", "error/low", "error/middle", "error/high")
 Numbers = Float[Tensor, " n"]
@@ -56,7 +56,7 @@ class Log:
             return
         numbers = zip(NAMES, *totals.tolist(), strict=True)
         means = {name: total / n for name, total, n in numbers if n} | extra
-        with named(self.path), open(self.path, "a", encoding="utf-8") as file:
+        with naming(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, "images": images, **means}) + "\n")
         for name, mean in means.items():
             self.board.add_scalar(name, mean, step)

@@ -63,7 +63,7 @@ def use(torch_threads: int, numba_threads: int) -> None:
     torch.set_num_threads(torch_threads)
 
 
-def parts_of(recipe: Recipe) -> int:
+def parts_of_batch(recipe: Recipe) -> int:
     """Of a batch, over all processes."""
     parts = int(os.environ.get("WORLD_SIZE", 1)) * recipe.accumulate
     if recipe.batch % parts:
@@ -154,7 +154,7 @@ def train(
     shared = DistributedDataParallel(loss) if ranks > 1 else None
 
     # Prepare the data: a step's images are cut into parts, `accumulate` for each process.
-    size = recipe.batch // parts_of(recipe)
+    size = recipe.batch // parts_of_batch(recipe)
     mine = range(rank * recipe.accumulate, (rank + 1) * recipe.accumulate)
     begin = starts(recipe, first, size, mine)
     data = ahead(lambda start: (start, make(start, size)), begin, makers)

@@ -18,7 +18,14 @@ from scipy.optimize import linear_sum_assignment
 
 from composcope.diffusion.denoiser import ConditionSet
 from composcope.errors import InputError
-from composcope.evaluation.detect import Found, Misjudged, detect, fingerprint, load, nearest
+from composcope.evaluation.detect import (
+    Found,
+    Misjudged,
+    detect,
+    fingerprint,
+    load_detector,
+    nearest_size,
+)
 from composcope.evaluation.k_max import Error, is_near, is_right
 from composcope.evaluation.matching import match
 from composcope.files import read_json, write_text
@@ -131,9 +138,9 @@ def error_of(
 
     keep  a folder for what is measured now; what is there, or in a folder beside it, is not
           measured again"""
-    size = nearest(*shape)
+    size = nearest_size(*shape)
     wanted = conditioner.noun, way, view, tolerance if conditioner.has_places else None
-    for known in load(size)[1].errors:
+    for known in load_detector(size)[1].errors:
         same = (known.noun, known.way, known.view, known.tolerance) == wanted
         if same and set(Ks) <= set(known.right):
             return Error(known.scenes, known.right, known.near)
@@ -143,15 +150,15 @@ def error_of(
     name = f"detector-{hashlib.sha256(repr(basis).encode()).hexdigest()[:16]}.json"
     places = [keep / name, *sorted(keep.parent.glob(f"*/{name}"))] if keep else []
     kept: list[Misjudged] = [read_json(path, Misjudged) for path in places if path.exists()]
-    error = Misjudged(*wanted, scenes, joined(kept, "right"), joined(kept, "near"))
+    error = Misjudged(*wanted, scenes, merge_errors(kept, "right"), merge_errors(kept, "near"))
     missing = [K for K in Ks if K not in error.right]
     if missing:
         kept += misjudged(detect, conditioner, way, view, (tolerance,), size, scenes, missing)
-        error = replace(error, right=joined(kept, "right"), near=joined(kept, "near"))
+        error = replace(error, right=merge_errors(kept, "right"), near=merge_errors(kept, "near"))
         if keep:
             write_text(keep / name, json.dumps(asdict(error)))
     return Error(scenes, error.right, error.near)
 
 
-def joined(errors: Sequence[Misjudged], name: str) -> dict[int, int]:
+def merge_errors(errors: Sequence[Misjudged], name: str) -> dict[int, int]:
     return {K: wrong for error in errors for K, wrong in getattr(error, name).items()}

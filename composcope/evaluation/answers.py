@@ -37,7 +37,7 @@ class Answers:
         return [match(conditioner, asked, found, tolerance) for asked, found in pairs]
 
 
-def joined(kept: Answers | None, fresh: Answers) -> Answers:
+def merge_answers(kept: Answers | None, fresh: Answers) -> Answers:
     if kept is None:
         return fresh
     images = np.concatenate([kept.images, fresh.images])
@@ -112,7 +112,7 @@ def fitting(sets: Sequence[ConditionSet], where: str) -> SumOfParts:
     raise InputError(f"{where}: these conditions are not all of one kind known here ({names})")
 
 
-def stacked(pictures: Sequence[np.ndarray], folder: Path) -> Images:
+def stack_pictures(pictures: Sequence[np.ndarray], folder: Path) -> Images:
     shapes = {picture.shape for picture in pictures}
     if len(shapes) > 1:
         raise InputError(f"the images in {folder} differ in size: {sorted(shapes)}")

@@ -66,7 +66,7 @@ class About:
     errors: tuple[Misjudged, ...] = ()
 
 
-def conv(inputs: int, outputs: int, stride: int = 1, kernel: int = 3) -> nn.Sequential:
+def conv_block(inputs: int, outputs: int, stride: int = 1, kernel: int = 3) -> nn.Sequential:
     layer = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
     return nn.Sequential(layer, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
 
@@ -76,7 +76,7 @@ class Block(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.convs = nn.Sequential(conv(width, width), conv(width, width))
+        self.convs = nn.Sequential(conv_block(width, width), conv_block(width, width))
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.convs(x)
@@ -92,16 +92,16 @@ class Detector(nn.Module):
         self.size, self.fold = size, max(size // CELLS, 1)
         channels = 3 * self.fold**2
         if size == 32:
-            self.stem = conv(3, fine)
+            self.stem = conv_block(3, fine)
         else:
-            self.stem = nn.Sequential(conv(channels, 24), conv(24, fine, stride=2))
-        self.down1 = nn.Sequential(conv(fine, mid, stride=2), Block(mid), Block(mid))
-        self.down2 = nn.Sequential(conv(mid, coarse, stride=2), Block(coarse), Block(coarse))
+            self.stem = nn.Sequential(conv_block(channels, 24), conv_block(24, fine, stride=2))
+        self.down1 = nn.Sequential(conv_block(fine, mid, stride=2), Block(mid), Block(mid))
+        self.down2 = nn.Sequential(conv_block(mid, coarse, stride=2), Block(coarse), Block(coarse))
         self.up2, self.mid = nn.Conv2d(coarse, mid, 1), Block(mid)
-        self.up1, self.fine = nn.Conv2d(mid, fine, 1), conv(fine, fine)
+        self.up1, self.fine = nn.Conv2d(mid, fine, 1), conv_block(fine, fine)
         last = nn.Conv2d(64, 4 * sum(PARTS.values()), 1)
         nn.init.constant_(last.bias[:4], -4.0)  # type: ignore[index]  # objects are rare: the heat starts near 0.02
-        self.answer = nn.Sequential(conv(fine, 64, kernel=1), last)
+        self.answer = nn.Sequential(conv_block(fine, 64, kernel=1), last)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # half again as fast on a CPU
 
     def forward(self, images: Float[Tensor, "n 3 h w"]) -> Float[Tensor, "n answers cells cells"]:
@@ -136,19 +136,19 @@ def read_off(
     return [sorted(one, key=lambda f: f.x) for one in found]
 
 
-def weights_path(size: int) -> Path:
+def detector_path(size: int) -> Path:
     return MODELS / f"detector{size}.safetensors"
 
 
 @cache
 def fingerprint(size: int) -> str:
-    return hashlib.sha256(weights_path(size).read_bytes()).hexdigest()
+    return hashlib.sha256(detector_path(size).read_bytes()).hexdigest()
 
 
 @cache
-def load(size: int) -> tuple[Detector, About]:
+def load_detector(size: int) -> tuple[Detector, About]:
     """The shipped network for images of `size` pixels a side, and what was measured of it."""
-    path = weights_path(size)
+    path = detector_path(size)
     about: About = parse_json(read_about(path)["about"], About, str(path))
     weights = {name: tensor.float() for name, tensor in read_tensors(path, finite=True).items()}
     detector = Detector(size, about.widths)
@@ -156,7 +156,7 @@ def load(size: int) -> tuple[Detector, About]:
     return detector.eval(), about
 
 
-def nearest(height: int, width: int) -> int:
+def nearest_size(height: int, width: int) -> int:
     """The size of the network for an image of height x width: nearest in the ratio of areas."""
     return min(RESOLUTIONS, key=lambda size: abs(math.log(height * width / size**2)))
 
@@ -168,12 +168,12 @@ def detect(images: UInt8[ndarray, "n h w 3"]) -> list[list[Found]]:
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         given = f"{images.dtype} {list(images.shape)}"
         raise InputError(f"detect takes uint8 images [n, h, w, 3], not {given}")
-    detector, about = load(nearest(*images.shape[1:3]))
-    return find(detector, images, about.threshold) if len(images) else []
+    detector, about = load_detector(nearest_size(*images.shape[1:3]))
+    return find_objects(detector, images, about.threshold) if len(images) else []
 
 
 @torch.inference_mode()
-def find(
+def find_objects(
     detector: Detector, images: UInt8[ndarray, "n h w 3"], threshold: float
 ) -> list[list[Found]]:
     """What a detector sees, image by image; those of another size are resized to its own."""

@@ -20,14 +20,14 @@ from composcope.evaluation.answers import (
     APART,
     Answers,
     fitting,
-    joined,
+    merge_answers,
     read_answers,
     read_asked,
-    stacked,
+    stack_pictures,
     write_answers,
 )
 from composcope.evaluation.detect import detect
-from composcope.evaluation.judging import judged, known_error
+from composcope.evaluation.judging import known_error, length_rows
 from composcope.evaluation.shown import samples_of
 from composcope.pictures import read_picture
 from composcope.progress import bar
@@ -112,7 +112,7 @@ def evaluate(
     trained = model.about.get("trained")
     # Objects beside those asked for are no fault where the labels of training left so many out.
     extras = most_unlabelled(model.about.get("labels") or "all", trained or 1)
-    return [*judged(conditioner, answers, tolerance, setting, error, trained, extras), counts]
+    return [*length_rows(conditioner, answers, tolerance, setting, error, trained, extras), counts]
 
 
 def answered(
@@ -138,7 +138,7 @@ def answered(
         some = asked[done : done + batch]
         seeds = range(first + done, first + done + len(some))
         images = draw(model, some, seeds, steps, solver, batch, device=device)
-        kept = joined(kept, Answers(images, list(some), detect(images)))
+        kept = merge_answers(kept, Answers(images, list(some), detect(images)))
         if path:
             write_answers(path, kept, source or {})
     return kept
@@ -172,7 +172,7 @@ def evaluate_images(
     if not 0 <= most <= conditioner.most:
         more = f"more than {conditioner.most} {conditioner.noun}s of one image"
         raise InputError(f"{asked} asks for nothing, or for {more}")
-    images = stacked([read_picture(folder / name) for name in sets], folder)
+    images = stack_pictures([read_picture(folder / name) for name in sets], folder)
     found = detect(images)
     answers = {}
     given = list(sets.values())
@@ -183,7 +183,7 @@ def evaluate_images(
             answers[K] = Answers(images[chosen], *some)
     setting = {"run": folder.resolve().name, "asked": "given", "trained": trained}
     error = known_error(conditioner, conditioner.ways[-1], view, tolerance, answers, keep)
-    return judged(conditioner, answers, tolerance, setting, error, trained, extras), answers
+    return length_rows(conditioner, answers, tolerance, setting, error, trained, extras), answers
 
 
 def evaluations(model: Drawer, asked: ConditionSet, device: torch.device | str) -> int:

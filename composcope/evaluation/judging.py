@@ -22,7 +22,7 @@ from composcope.results import Estimate, Row, mean, row
 from composcope.scenes.condition import SumOfParts
 
 
-def judged(
+def length_rows(
     conditioner: SumOfParts,
     answers: Mapping[int, Answers],
     tolerance: float,
@@ -36,7 +36,7 @@ def judged(
     coordinates = {**setting, "tolerance": tolerance if conditioner.has_places else None}
     rows = []
     for K, of_K in outcomes.items():
-        for name, values in numbers(of_K).items():
+        for name, values in image_numbers(of_K).items():
             rows.append(row(f"length/{name}", interval(values), **coordinates, K=K))
         if K > 0 and error and trained:
             rows.append(row("length/error", error.share(K, len(of_K), trained), **coordinates, K=K))
@@ -52,7 +52,7 @@ def judged(
     return rows
 
 
-def numbers(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
+def image_numbers(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
     """What is told of the images of one K, one number an image; truth values become shares."""
     names = ("found", "missing", "extra", "merged", "drawn")
     counts = {name: np.array([getattr(outcome, name) for outcome in outcomes]) for name in names}

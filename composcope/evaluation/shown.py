@@ -38,7 +38,7 @@ def samples_of(
     places = [[(thing.x, thing.y) for thing in things] for things in found]
     K = K_WALKED if K_WALKED in answers else max(answers)
     conditions = answers[K].asked[0]
-    walked = told(model.conditioner, conditions)
+    walked = plain_conditions(model.conditioner, conditions)
     if before is not None and before.record.walked == walked:
         frames, sigmas = before.frames, before.sigmas
     else:
@@ -46,13 +46,15 @@ def samples_of(
     return Samples(
         about={**setting, "tolerance": tolerance if model.conditioner.has_places else None},
         images=np.concatenate([one.images for one in some]),
-        record=Record([told(model.conditioner, one) for one in asked], met, places, walked),
+        record=Record(
+            [plain_conditions(model.conditioner, one) for one in asked], met, places, walked
+        ),
         frames=frames,
         sigmas=sigmas,
     )
 
 
-def told(conditioner: SumOfParts, conditions: ConditionSet) -> list:
+def plain_conditions(conditioner: SumOfParts, conditions: ConditionSet) -> list:
     """Conditions as they are kept: places as they are, all others as words."""
     return list(conditions) if conditioner.has_places else [str(one) for one in conditions]
 

@@ -26,7 +26,16 @@ from torch import Tensor, nn
 from composcope.diffusion import checkpoint
 from composcope.errors import InputError
 from composcope.evaluation.accuracy import FRESH, STILL, accuracy, misjudged
-from composcope.evaluation.detect import CELLS, PARTS, About, Detector, Misjudged, find, load, peaks
+from composcope.evaluation.detect import (
+    CELLS,
+    PARTS,
+    About,
+    Detector,
+    Misjudged,
+    find_objects,
+    load_detector,
+    peaks,
+)
 from composcope.experiments import command
 from composcope.files import locked
 from composcope.progress import bar
@@ -99,7 +108,9 @@ def targets(scenes: Sequence[Scene], mirrored: bool = False) -> Targets:
     return Targets(heat, image, row, column, place - cell - 0.5, color, shape, size)
 
 
-def loss(answers: Float[Tensor, "n answers cells cells"], target: Targets) -> Float[Tensor, ""]:
+def detector_loss(
+    answers: Float[Tensor, "n answers cells cells"], target: Targets
+) -> Float[Tensor, ""]:
     """Focal loss of the heat; at centres, the offset's error and cross-entropy of what it is."""
     logit, objects = answers[:, 0], max(len(target.image), 1)
     p, log_p, log_not = logit.sigmoid(), F.logsigmoid(logit), F.logsigmoid(-logit)
@@ -118,21 +129,21 @@ def loss(answers: Float[Tensor, "n answers cells cells"], target: Targets) -> Fl
 def batch_of(recipe: Recipe, step: int) -> tuple[Images, Targets]:
     """Batch number `step`: a function of the recipe and the step alone."""
     part = step % (recipe.scenes // recipe.batch)
-    scenes, images = rendered(recipe.seed, recipe.size, recipe.batch, part)
+    scenes, images = render_batch(recipe.seed, recipe.size, recipe.batch, part)
     source = torch.Generator().manual_seed(recipe.seed + step)
     mirrored = bool(torch.rand((), generator=source) < 0.5)
-    x = pixels(images).flip(3) if mirrored else pixels(images)
+    x = to_pixels(images).flip(3) if mirrored else to_pixels(images)
     return spoil(x, source), targets(scenes, mirrored)
 
 
 @functools.cache
-def rendered(seed: int, size: int, batch: int, part: int) -> tuple[list[Scene], Pictures]:
+def render_batch(seed: int, size: int, batch: int, part: int) -> tuple[list[Scene], Pictures]:
     numbers = range(part * batch, (part + 1) * batch)
     scenes = [sample(seed, i, KINDS[i % len(KINDS)]) for i in numbers]
     return scenes, render(scenes, size=size)
 
 
-def pixels(images: Pictures) -> Images:
+def to_pixels(images: Pictures) -> Images:
     x = torch.from_numpy(images).permute(0, 3, 1, 2).float()
     return x.contiguous(memory_format=torch.channels_last) / 255
 
@@ -161,7 +172,7 @@ class Training:
         rate = self.recipe.lr * min((self.step + 1) / 100, 1) * (1 + math.cos(math.pi * done)) / 2
         self.adam.param_groups[0]["lr"] = rate
         images, target = batch_of(self.recipe, self.step)
-        value = loss(self.net(images), target)
+        value = detector_loss(self.net(images), target)
         self.adam.zero_grad()
         value.backward()
         self.adam.step()
@@ -214,7 +225,7 @@ def calibrate(net: Detector, size: int, scenes: int) -> float:
     """The threshold with the most exact counts, on scenes as they are and on spoiled ones."""
     spaced = 2 * len(VIEWS)  # the kinds without crowds
     some = [sample(FRESH - 1, i, KINDS[i % spaced]) for i in range(scenes)]
-    clean = pixels(render(some, size=size)).split(128)
+    clean = to_pixels(render(some, size=size)).split(128)
     source = torch.Generator().manual_seed(FRESH)
     spoiled = [spoil(x, source) for x in clean]
     with torch.inference_mode():
@@ -229,7 +240,7 @@ def all_errors(net: Detector, threshold: float, size: int, scenes: int) -> list[
     """For each kind of condition that we have, each way of choosing it, and each view."""
     kinds = {make(16).noun: make(16) for make in CONDITIONERS.values()}
     records = []
-    judge = functools.partial(find, net, threshold=threshold)
+    judge = functools.partial(find_objects, net, threshold=threshold)
     for conditioner in kinds.values():
         tolerances = TOLERANCES if conditioner.has_places else TOLERANCES[:1]
         for way, view in product(conditioner.ways, VIEWS):
@@ -248,7 +259,7 @@ def main(
 
     scenes: on which its errors are measured, for each K, way of asking and view."""
     recipe = Recipe(size=size, images=images)
-    shipped, known = load(size)
+    shipped, known = load_detector(size)
     path = out / f"detector{size}.safetensors"
     with locked(out):
         net, threshold = shipped, known.threshold
@@ -260,7 +271,7 @@ def main(
         for view in VIEWS:
             kinds = [replace(rules, view=view) for rules in SCENES[:2]]
             some = [sample(FRESH + 7, i, kinds[i % 2]) for i in range(5 * scenes)]
-            found = accuracy(some, find(net, render(some, size=size), threshold))
+            found = accuracy(some, find_objects(net, render(some, size=size), threshold))
             right = f"{found.exact.mean():.1%} of {len(found.exact)} scenes counted exactly"
             print(f"{view} view: {right}; colour right {found.colors.mean():.1%}")
         errors = all_errors(net, threshold, size, scenes)

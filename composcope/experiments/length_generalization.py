@@ -12,7 +12,7 @@ from PIL.Image import Image
 from composcope.diffusion.sample import draw
 from composcope.experiments import command
 from composcope.files import write_png
-from composcope.report.evaluation import curve
+from composcope.report.evaluation import curve_figure
 from composcope.report.sheets import sheet
 from composcope.results import Row, where
 from composcope.runs import load
@@ -47,7 +47,7 @@ def main(
     usual = where(rows, snapshot="final", intervention=None, asked="paper")
     place = out / preset
     results = place / "results"
-    write_png(results / "exact.png", curve(usual))
+    write_png(results / "exact.png", curve_figure(usual))
     folders = [place / "runs" / run for run in runs]
     write_png(results / "figure-1.png", figure_1(folders, steps_of(preset)))
     for row in where(usual, what="length/k_max", rule="paper"):

@@ -28,7 +28,7 @@ from composcope.report.sheets import sheet
 from composcope.results import Row, add_rows, mean, row
 from composcope.results.arrays import read_arrays, write_arrays
 from composcope.runs import load
-from composcope.runs.model import name_of
+from composcope.runs.model import run_name
 from composcope.scenes.scene import COLORS, SHAPES
 from composcope.study.table import COLORS_ASKED, STEPS
 
@@ -54,7 +54,7 @@ def main(
         drawers: list[Drawer] = [model, *(intervene(model, way) for way in WAYS)]
         for drawer in drawers:
             way = drawer.about.get("intervention") or "plain"
-            keep = folder / f"{name_of(run)}-{way}"
+            keep = folder / f"{run_name(run)}-{way}"
             found = evaluate(drawer, range(most + 1), num, steps=steps, keep=keep)
             add_rows(out, found)
             rows += found

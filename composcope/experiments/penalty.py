@@ -88,10 +88,10 @@ def main(
     from_nothing: runs do not go on from shipped ones; at presets whose networks do not ship."""
 
     if dry_run:
-        listed(preset, small_images, images)
+        print_plan_of_sweep(preset, small_images, images)
         return []
 
-    sweep(preset, small_images, num, samples, levels, from_nothing, work, out)
+    small_runs(preset, small_images, num, samples, levels, from_nothing, work, out)
     weight, radius = best(read_rows(out))
     print(f"a weight of {weight:g} beyond {radius:g} of the image did best")
     for run in LONGER:
@@ -111,7 +111,7 @@ def main(
     return rows
 
 
-def sweep(
+def small_runs(
     preset: str,
     images: int,
     num: int,
@@ -138,7 +138,7 @@ def sweep(
         add_rows(out, [replace(one, what=SMALL[one.what], run=SWEPT, **at) for one in own])
 
 
-def listed(preset: str, small_images: int, images: int) -> None:
+def print_plan_of_sweep(preset: str, small_images: int, images: int) -> None:
     """What would be trained, with what each takes."""
     sweep = [(SWEPT, weight, radius, small_images) for weight, radius in settings()]
     longer = [(run, weight, USUAL_RADIUS, images) for run in LONGER for weight in (0.0, 0.1)]

@@ -116,14 +116,14 @@ def main(
         raise InputError("a draw has 0 runs or more")
     small = small_runs(count, preset, seed)
     if dry_run:
-        listed(small, num, preset)
+        print_plan(small, num, preset)
         return []
     for one in small:
         done = where(read_rows(out), run=one.name, what="length/found", K=K, snapshot="final")
         if done and where(read_rows(out), run=one.name, what="training/loss"):
             continue
         start(one.config, work / one.name)
-        add_rows(out, measured(work / one.name, num, samples, levels))
+        add_rows(out, measure_run(work / one.name, num, samples, levels))
     own = [path for path in folders if path.is_dir()]
     rows = [*gather(own), *read_rows(out)]
     rows += [*study_losses(rows, own)]
@@ -137,7 +137,7 @@ def main(
     return made
 
 
-def listed(small: Sequence[Small], num: int, preset: str) -> None:
+def print_plan(small: Sequence[Small], num: int, preset: str) -> None:
     """What would be trained and measured, with what each takes."""
     total = 0.0
     for one in small:
@@ -150,7 +150,7 @@ def listed(small: Sequence[Small], num: int, preset: str) -> None:
     print(f"{len(small)} runs, {total:.0f} minutes of {cost.hardware(preset)} with asking")
 
 
-def measured(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
+def measure_run(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     """The locality of the early snapshot, the loss there, and what the final model draws."""
     early = load(folder, "early")
     rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")

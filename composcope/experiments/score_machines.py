@@ -17,7 +17,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.evaluation import evaluate
 from composcope.experiments import command
 from composcope.files import write_png
-from composcope.report.evaluation import curve
+from composcope.report.evaluation import curve_figure
 from composcope.results import Row, add_rows, where
 from composcope.scenes.condition import LocationGrid
 from composcope.scenes.dataset import Stream
@@ -64,7 +64,7 @@ def main(
         rows += found
         for row in where(found, what="length/k_max"):
             print(f"{row.run}: K_max by the {row.rule} rule {row.estimate}")
-    write_png(folder / "exact.png", curve(rows))
+    write_png(folder / "exact.png", curve_figure(rows))
     print(f"rows: {out}; images and the curve: {folder}; composcope report shows them")
     return rows
 

@@ -27,7 +27,7 @@ from composcope.diffusion import checkpoint
 from composcope.diffusion.pixels import Pixels
 from composcope.experiments import command
 from composcope.features.prompts import Composite, Concept, Prompts
-from composcope.features.words import without, words
+from composcope.features.words import prompt_words, without
 from composcope.files import write_text
 from composcope.progress import track
 from composcope.scenes.render import render
@@ -66,7 +66,7 @@ def phrases(scene: Scene) -> list[str]:
 def spoken(said: list[str], chance: np.random.Generator) -> str:
     """A caption: objects in any order, a word left out now and then, and one in ten is empty."""
     prompt = " and ".join(said[i] for i in chance.permutation(len(said)))
-    lost = [word for word in words(prompt) if chance.random() < 0.1]
+    lost = [word for word in prompt_words(prompt) if chance.random() < 0.1]
     return without(prompt, lost) if chance.random() >= 0.1 else ""
 
 
@@ -123,7 +123,9 @@ def pipeline(seed: int = 0):
     )
 
 
-def loss(pipe, x0: Tensor, said: list[str], chance: torch.Generator, sigma_data: float) -> Tensor:
+def text_loss(
+    pipe, x0: Tensor, said: list[str], chance: torch.Generator, sigma_data: float
+) -> Tensor:
     how = {"padding": "max_length", "max_length": LENGTH, "truncation": True}
     ids = pipe.tokenizer(said, return_tensors="pt", **how).input_ids
     one = pipe.text_encoder(ids, output_hidden_states=True)
@@ -144,7 +146,7 @@ def parts(pipe) -> nn.ModuleDict:
     return nn.ModuleDict({"unet": pipe.unet, "one": pipe.text_encoder, "two": pipe.text_encoder_2})
 
 
-def drawn(count: int) -> tuple[list[list[str]], Tensor, Pixels]:
+def draw_captions(count: int) -> tuple[list[list[str]], Tensor, Pixels]:
     scenes = [sample(0, index, RULES) for index in range(count)]
     images = torch.from_numpy(render(scenes, SIZE)).permute(0, 3, 1, 2) / 127.5 - 1
     pixels = Pixels.measure(images[:2000], fixed=True)
@@ -157,7 +159,7 @@ def rate(step: int, steps: int) -> float:
     return RATE * min(1.0, step / 100, 3 * (1 - step / (steps + 1)))
 
 
-def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
+def train_unet(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.State:
     """A step is a function of its number and the weights before it: what stopped goes on."""
     model = parts(pipe).train()
     state = checkpoint.State(model, "adam", [SIGMA_REL])
@@ -168,7 +170,9 @@ def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.Sta
     for step in track(range(done + 1, args.steps + 1), "text control", args.steps - done):
         chance, dice = torch.Generator().manual_seed(step), np.random.default_rng(step)
         chosen = dice.integers(len(said), size=BATCH)
-        value = loss(pipe, x0[chosen], [spoken(said[i], dice) for i in chosen], chance, sigma_data)
+        value = text_loss(
+            pipe, x0[chosen], [spoken(said[i], dice) for i in chosen], chance, sigma_data
+        )
         value.backward()
         # SDXL reads the last layer but one: what is beyond it has no gradient
         for weight in model.parameters():
@@ -185,7 +189,7 @@ def train(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoint.Sta
     return state
 
 
-def asked() -> Prompts:
+def study_prompts() -> Prompts:
     """Prompts for the analyses; single concepts are captions with the rest left out."""
     concepts = []
     for category, names in {"colors": COLORS, "shapes": SHAPES, "places": PLACES}.items():
@@ -203,18 +207,18 @@ def asked() -> Prompts:
     return Prompts(tuple(concepts), composites, locality, places)
 
 
-def ship(pipe, averages: dict[str, Tensor], pixels: Pixels, out: Path) -> None:
+def ship_pipeline(pipe, averages: dict[str, Tensor], pixels: Pixels, out: Path) -> None:
     parts(pipe).load_state_dict(averages, strict=False)
     pipe.to(torch.float16).save_pretrained(out)
     save_tensors(out / "pixels.safetensors", pixels.state_dict())
-    write_text(out / "prompts.json", json.dumps(asdict(asked()), indent=1) + "\n")
+    write_text(out / "prompts.json", json.dumps(asdict(study_prompts()), indent=1) + "\n")
 
 
 def main(args: tyro.conf.OmitArgPrefixes[Args]) -> None:
     pipe = pipeline()
-    said, x0, pixels = drawn(args.scenes)
-    state = train(pipe, args, said, x0)
-    ship(pipe, state.averages[SIGMA_REL].average, pixels, args.out)
+    said, x0, pixels = draw_captions(args.scenes)
+    state = train_unet(pipe, args, said, x0)
+    ship_pipeline(pipe, state.averages[SIGMA_REL].average, pixels, args.out)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,12 @@ SIDE = 320  # pixels of the empty scene
 SETS = 24  # of random places
 
 
-def ground(view: str) -> Image.Image:
+def ground_picture(view: str) -> Image.Image:
     """The empty scene, squeezed into a square as the pictures of the models are."""
     return Image.fromarray(render([Scene(view=view)], SIDE)[0])
 
 
-def places() -> dict[str, list]:
+def place_sets() -> dict[str, list]:
     """The paper's places in their order, and sets of as many random ones."""
     chosen = LocationGrid().ask(len(PAPER_LOCATIONS), SETS, way="random")
     random = [[[round(u, 3), round(v, 3)] for u, v in one] for one in chosen]
@@ -33,8 +33,8 @@ def places() -> dict[str, list]:
 
 def main() -> None:
     for view in VIEWS:
-        write_png(STATIC / f"ground-{view}.png", ground(view))
-    write_text(STATIC / "places.json", json.dumps(places()) + "\n")
+        write_png(STATIC / f"ground-{view}.png", ground_picture(view))
+    write_text(STATIC / "places.json", json.dumps(place_sets()) + "\n")
     print(STATIC)
 
 

@@ -85,17 +85,17 @@ class Guard:
         """A link with ?token= leaves a cookie and leads to the page; scripts send it as a bearer
         token."""
         token = self.settings.token or ""
-        if same(request.query_params.get("token"), token) and request.method == "GET":
+        if same_token(request.query_params.get("token"), token) and request.method == "GET":
             answer = RedirectResponse("/", 303)
             answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
             return answer
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if same(bearer, token) or same(request.cookies.get(COOKIE), token):
+        if same_token(bearer, token) or same_token(request.cookies.get(COOKIE), token):
             return None
         return refused(401, "token: open the link with ?token= that the command printed")
 
 
-def same(given: str | None, token: str) -> bool:
+def same_token(given: str | None, token: str) -> bool:
     return given is not None and secrets.compare_digest(given.encode(), token.encode())
 
 

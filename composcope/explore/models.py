@@ -14,7 +14,7 @@ from composcope.explore.requests import MOST_CONDITIONS, Described, Picture
 from composcope.features.words import Words
 from composcope.files import read_json
 from composcope.runs.config import Config
-from composcope.runs.model import SHIPPED, find, load
+from composcope.runs.model import SHIPPED, load, run_folder
 from composcope.scenes.condition import SumOfParts
 from composcope.study.paper import covers, paper_k_max
 
@@ -36,7 +36,7 @@ class Run:
         return Described(
             name=self.name,
             run=self.run,
-            training=training(config),
+            training=training_sentence(config),
             conditioner=self.conditioner,
             size=self.drawer.shape[1:],
             view=config.view,
@@ -131,7 +131,7 @@ LABELS = {
 FORMS = {"list": " in a list of slots", "set": " in a set", "color": " by colour"}
 
 
-def training(config: Config) -> str:
+def training_sentence(config: Config) -> str:
     """How a model came to be, in a sentence."""
     teacher = config.teacher
     if teacher:
@@ -161,13 +161,13 @@ def shipped() -> list[str]:
     return runs + sorted(path.parent.name for path in SHIPPED.glob("*/model_index.json"))
 
 
-def read(run: str, conditioner: str | None = None) -> Model:
+def open_model(run: str, conditioner: str | None = None) -> Model:
     """A run folder, a shipped model by its name, or a shipped pipeline.
 
     conditioner: of runs that were trained with one from outside; others have their own."""
     if (SHIPPED / run / "model_index.json").is_file():
         return Pipeline(run, SHIPPED / run)
-    folder = find(run)
+    folder = run_folder(run)
     foreign = ":" in Config.load(folder / "config.json").conditioner
     named = conditioner if foreign else None
     return Run(folder.resolve().name, run, load(run, conditioner=named), named)

@@ -87,19 +87,19 @@ def parse(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise InputError(told(str(error))) from None
+        raise InputError(message_of(str(error))) from None
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"body: {error}") from None
 
 
-def told(problem: str) -> str:
+def message_of(problem: str) -> str:
     """msgspec's "Expected `int` <= 64 - at `$.steps`", with the field first."""
     what, _, where = problem.partition(" - at `$")
     field = where.rstrip("`").lstrip(".")
     return f"{field or 'body'}: {what[0].lower()}{what[1:]}"
 
 
-def check(picture: Picture, models: Mapping[str, Described], where: str = "") -> None:
+def check_picture(picture: Picture, models: Mapping[str, Described], where: str = "") -> None:
     """An InputError if the picture is not one that its model can be asked for."""
     model = models[picture.model]
     if picture.intervention not in model.interventions:

@@ -25,7 +25,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from composcope.errors import InputError
 from composcope.explore.guard import Guard, json_of, refused
-from composcope.explore.requests import LARGEST, Described, Look, Picture, Sample, check, parse
+from composcope.explore.requests import (
+    LARGEST,
+    Described,
+    Look,
+    Picture,
+    Sample,
+    check_picture,
+    parse,
+)
 from composcope.explore.settings import Settings
 from composcope.explore.worker import Busy, Failed, Stage, Workshop, log
 from composcope.results import Row, gather
@@ -144,7 +152,7 @@ class Server:
             for where, picture in pictures_of(asked):
                 if picture.model not in self.models:
                     return refused(404, f"{where}model: there is no such model; {self.those_known}")
-                check(picture, self.models, where)
+                check_picture(picture, self.models, where)
             lines = self.workshop.lines(self.workshop.submit(asked))
             return await give(request, lines)
         except InputError as error:

@@ -14,7 +14,7 @@ from composcope.explore.guard import LOOPBACK
 from composcope.explore.server import Server
 from composcope.explore.settings import Settings
 from composcope.explore.worker import Stage
-from composcope.scenes.condition import outside
+from composcope.scenes.condition import add_outside
 
 
 def serve(settings: Settings, open_page: bool = False) -> None:
@@ -27,8 +27,8 @@ def serve(settings: Settings, open_page: bool = False) -> None:
     if token is not None and not (token.isascii() and token.isalnum()):
         raise InputError("--token: letters and digits only, since it is part of a link")
     if settings.conditioner:
-        outside(settings.conditioner)  # what is wrong with it is told here
-    sock = bound(settings.host, settings.port)
+        add_outside(settings.conditioner)  # what is wrong with it is told here
+    sock = listening_socket(settings.host, settings.port)
     settings = replace(settings, port=sock.getsockname()[1])
 
     def ready(stage: Stage) -> None:
@@ -84,7 +84,7 @@ def link(settings: Settings) -> str:
     return f"http://{name}:{settings.port}/{token}"
 
 
-def bound(host: str, port: int) -> socket.socket:
+def listening_socket(host: str, port: int) -> socket.socket:
     """A listening socket, or an InputError that says why there is none."""
     if not 0 <= port < 2**16:
         raise InputError(f"--port {port}: ports go from 0 to {2**16 - 1}; choose another --port")

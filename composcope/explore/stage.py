@@ -21,7 +21,7 @@ from composcope.diffusion.denoiser import Denoiser
 from composcope.diffusion.sample import Step, noise, walk
 from composcope.errors import InputError
 from composcope.evaluation.detect import detect
-from composcope.explore.models import Model, Run, read, shipped
+from composcope.explore.models import Model, Run, open_model, shipped
 from composcope.explore.pixel import at_pixel
 from composcope.explore.requests import Described, Look, Picture, Sample, picture_of
 from composcope.explore.together import together
@@ -74,7 +74,7 @@ class Models:
         left_out: list[str] = []
         for run in runs or shipped():
             try:
-                model = read(run, conditioner)
+                model = open_model(run, conditioner)
                 if any(model.name == other.name for other in models):
                     raise InputError("another model has its name")
                 models.append(model)
@@ -144,7 +144,7 @@ class Models:
         model = self.models[request.model]
         picture = picture_of(request)
         levels = model.levels(request.steps)
-        index = nearest(levels[:-1], request.sigma)
+        index = nearest_level(levels[:-1], request.sigma)
         sigma = float(levels[index])
         x = (yield from self.state(model, picture, request.steps, index))[None]
         denoiser = together(model.drawer, [picture])
@@ -163,7 +163,7 @@ class Models:
             "step": index,
             "pixel": request.pixel,
             "image": images[0],
-            "gradient": numbers(gradient),
+            "gradient": map_numbers(gradient),
             "square": int(square),
             "influences": [acts(*one, request.pixel) for one in acting],
             **local_share(model, conditions, maps),
@@ -183,7 +183,12 @@ def each_denoised(
 def acts(condition: Any, one: np.ndarray, without: str, pixel: tuple[int, int]) -> dict:
     """What a condition does: everywhere, at the pixel, and the image without it."""
     here = float(one[pixel])
-    return {"condition": name_of(condition), "here": here, "map": numbers(one), "without": without}
+    return {
+        "condition": condition_json(condition),
+        "here": here,
+        "map": map_numbers(one),
+        "without": without,
+    }
 
 
 def rows_of(model: Model, pictures: Sequence[Picture]) -> Tensor | None:
@@ -215,18 +220,18 @@ def local_share(model: Model, conditions: Sequence, maps: np.ndarray) -> dict:
     }
 
 
-def nearest(levels: Tensor, sigma: float) -> int:
+def nearest_level(levels: Tensor, sigma: float) -> int:
     """The index of the noise level nearest to sigma, as ratios go."""
     wanted = torch.tensor(max(sigma, float(levels[-1])))
     return int((levels.log() - wanted.log()).abs().argmin())
 
 
-def name_of(condition: Any) -> Any:
+def condition_json(condition: Any) -> Any:
     """A condition as JSON: a place, or a word without where it stands."""
     return getattr(condition, "text", condition)
 
 
-def numbers(one: np.ndarray) -> list[list[float]]:
+def map_numbers(one: np.ndarray) -> list[list[float]]:
     """A map to four digits of its greatest value."""
     peak = float(np.abs(one).max())
     decimals = 4 - int(np.floor(np.log10(peak))) if peak > 0 else 0

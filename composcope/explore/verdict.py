@@ -15,7 +15,7 @@ FIELDS = ("x", "y", "color", "shape", "size", "confidence")  # of what was found
 
 def verdict(conditioner: Any, conditions: Sequence, found: Sequence[Found]) -> dict:
     """What was found, and in words whether it is what was asked for."""
-    things = [{name: rounded(getattr(one, name)) for name in FIELDS} for one in found]
+    things = [{name: json_number(getattr(one, name)) for name in FIELDS} for one in found]
     if not getattr(conditioner, "countable", False):  # nothing, or words
         return {
             "found": things,
@@ -53,5 +53,5 @@ def away(conditioner: Any, conditions: Sequence, thing: Found) -> float:
     return float(np.abs(np.array(conditions) - (thing.x, thing.y)).max(1).min())
 
 
-def rounded(value: Any) -> Any:
+def json_number(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value

@@ -77,7 +77,7 @@ class Workshop:
         spawn = multiprocessing.get_context("spawn")  # a fork would take the server's sockets along
         self.mail, theirs = spawn.Pipe()
         given = (theirs, *self.given)
-        self.process = spawn.Process(target=serve, args=given, name="worker", daemon=True)
+        self.process = spawn.Process(target=serve_jobs, args=given, name="worker", daemon=True)
         self.process.start()
         theirs.close()
         threading.Thread(target=self.listen, args=(self.mail,), daemon=True).start()
@@ -215,7 +215,7 @@ class Mail:
         self.pipe.send((self.current, kind, payload))
 
 
-def serve(pipe: Connection, runs: Sequence[str], conditioner: str | None) -> None:
+def serve_jobs(pipe: Connection, runs: Sequence[str], conditioner: str | None) -> None:
     """The worker process: load the models, then job after job until the server is gone."""
     # Ctrl-C is for the server, which then says so.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -231,12 +231,12 @@ def serve(pipe: Connection, runs: Sequence[str], conditioner: str | None) -> Non
         models.warm()
         mail.send("ready", Stage(models.described, models.left_out))
         while True:
-            work(mail, mail.next(), models)
+            do_job(mail, mail.next(), models)
     except (EOFError, OSError):  # the server is gone
         return
 
 
-def work(mail: Mail, request: Picture, models: Any) -> None:
+def do_job(mail: Mail, request: Picture, models: Any) -> None:
     """One job, line by line."""
     jobs: dict[type, Callable[[Any], Iterator[dict]]] = {Sample: models.sample, Look: models.look}
     try:

@@ -64,7 +64,7 @@ class Means:
         return {key: total / self.counts[key] for key, total in self.sums.items()}
 
 
-def places(activation: Tensor) -> Float[Tensor, "batch channel height width"]:
+def as_map(activation: Tensor) -> Float[Tensor, "batch channel height width"]:
     """As a map: [batch, places, channel] of a transformer on a square image becomes one."""
     if activation.ndim == 3:
         side = round(activation.shape[1] ** 0.5)
@@ -76,5 +76,5 @@ def places(activation: Tensor) -> Float[Tensor, "batch channel height width"]:
 
 def pooled(activation: Tensor, grid: int) -> Float[Tensor, "batch channel height width"]:
     """At most grid x grid places: finer maps are averaged."""
-    found = places(activation).float()
+    found = as_map(activation).float()
     return F.adaptive_avg_pool2d(found, grid) if found.shape[-1] > grid else found

@@ -79,7 +79,7 @@ def features(
     def make(condition_set: tuple, group: int) -> Mapping[str, Tensor]:
         x = noise(range(seed + group * size, seed + (group + 1) * size), model.shape).to(device)
         cond = conditioner([condition_set] * size).to(device)
-        looking = [Probe(layers, first_input)], x, cond, schedule, {"pixel": same}
+        looking = [Probe(layers, first_input)], x, cond, schedule, {"pixel": identity}
         return mean_activations(model, model, *looking, grid=model.shape[1])
 
     every = product({NOTHING: (), **asked}.items(), range(groups))
@@ -107,7 +107,7 @@ def no_denormals() -> Iterator[None]:
         torch.set_flush_denormal(False)
 
 
-def same(x: X) -> X:
+def identity(x: X) -> X:
     return x
 
 

@@ -23,7 +23,7 @@ NOTHING = "nothing asked"
 MATRICES = "matrices.npz"  # what the cosine matrices are drawn from
 
 
-def short(layer: str) -> str:
+def short_layer(layer: str) -> str:
     """As rows name it: enc.16x16_block0; up 1.0.2 is block 1, attention 0, transformer 2."""
     plain = layer.removesuffix(".conv_res1").removesuffix(".attn2").removeprefix("denoiser.net.")
     block = re.sub(r"_blocks?\.", " ", plain, count=1)
@@ -81,8 +81,13 @@ class ConceptMeans:
             for index, layer in enumerate(track(layers, f"cosines, {level} noise")):
                 cosine = self.cosines(f"{layer}@{level}")
                 parts.setdefault(part(layer), []).append(cosine)
-                where = {"layer": short(layer), "part": part(layer), "level": level, "index": index}
-                add(f"{short(layer)}@{level}", cosine, **where)
+                where = {
+                    "layer": short_layer(layer),
+                    "part": part(layer),
+                    "level": level,
+                    "index": index,
+                }
+                add(f"{short_layer(layer)}@{level}", cosine, **where)
             for name, several in parts.items():
                 where = {"layer": name, "part": "mean", "level": level}
                 add(f"{name}@{level}", torch.stack(several).mean(0), **where)
@@ -96,7 +101,7 @@ class ConceptMeans:
         rows = []
         for level in levels:
             found = probe.summary(self.mean_cosines(layers, level), self.categories, self.num)
-            names = ", ".join(short(layer) for layer in layers)
+            names = ", ".join(short_layer(layer) for layer in layers)
             where = {"layer": "feature space", "part": part, "level": level, "setting": names}
             about = {**self.about, **where}
             rows.append(row("features/feature_space", found.between, **about))

@@ -23,7 +23,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise
 from composcope.errors import InputError
 from composcope.features.capture import Read
-from composcope.features.words import words
+from composcope.features.words import prompt_words
 from composcope.tensors import read_tensors
 
 BASE = "stabilityai/stable-diffusion-xl-base-1.0"
@@ -31,7 +31,7 @@ SHIPPED = Path(__file__).parents[1] / "models"
 PARTS = ("down", "mid", "up")
 
 
-def folder_of(model: str) -> str:
+def pipeline_folder(model: str) -> str:
     """A shipped pipeline by its name, else what was given: a folder or a name on the Hub."""
     shipped = SHIPPED / model / "model_index.json"
     return str(shipped.parent) if shipped.is_file() else model
@@ -42,7 +42,7 @@ def load(model: str, device: str = "cpu", dtype: torch.dtype = torch.float32) ->
     importable()
     from diffusers import StableDiffusionXLPipeline
 
-    source = folder_of(model)
+    source = pipeline_folder(model)
     constants = Path(source) / "pixels.safetensors"
     # diffusers asks to be told that there is no autoencoder.
     parts = {"vae": None} if constants.is_file() else {}
@@ -116,7 +116,7 @@ class SDXL(Wrapper):
         """The place of a word's last token; that of the end for the empty prompt (section G)."""
         if not prompt:
             return 1
-        at = next((w for w in words(prompt) if word.lower() == w.text.lower()), None)
+        at = next((w for w in prompt_words(prompt) if word.lower() == w.text.lower()), None)
         if at is None:
             raise InputError(f"the word {word!r} is not in the prompt {prompt!r}")
         return len(self.pipe.tokenizer(prompt[: at.end]).input_ids) - 2

@@ -79,7 +79,7 @@ def prompt_locality(
         at = [float(sigmas[step]) for step in times]
         folder = keep / f"seed-{one:03d}"
         found.append(all_levels(model, at, noisy, question, folder, origin, chosen, what))
-    levels = tuple(joined(several) for several in zip(*found, strict=True))
+    levels = tuple(merge_levels(several) for several in zip(*found, strict=True))
     return Audit(levels, pixels, [words.all] * seeds, about=about)
 
 
@@ -88,7 +88,7 @@ def looked_at(steps: int) -> list[int]:
     return sorted({round(i * (steps - 1) / (TIMES - 1)) for i in range(TIMES)} | {steps // 2})
 
 
-def joined(levels: Sequence[Level]) -> Level:
+def merge_levels(levels: Sequence[Level]) -> Level:
     """One noise level of several images; the picture is the first one's."""
     first = levels[0]
     gradients = np.concatenate([level.gradients for level in levels])

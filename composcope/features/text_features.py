@@ -16,7 +16,7 @@ from composcope.diffusion.denoiser import X
 from composcope.features import sdxl
 from composcope.features.capture import pooled
 from composcope.features.means import MeansFolder, Probe, Schedule, mean_activations
-from composcope.features.measure import same
+from composcope.features.measure import identity
 from composcope.features.profile import NOTHING, ConceptMeans
 from composcope.features.prompts import Prompts, TextSettings
 from composcope.files import locked
@@ -39,7 +39,7 @@ def text_features(
     steps = how.steps
     schedule = Schedule(model.levels(steps), {"high": 0, "mid": steps // 2, "low": steps - 1})
     texts = prompts_of(asked)
-    outputs = {"latent": same, "pixel": partial(picture_tensor, model)}
+    outputs = {"latent": identity, "pixel": partial(picture_tensor, model)}
 
     def make(name: str, one: int) -> Mapping[str, Tensor]:
         prompt, tokens = texts[name]

@@ -33,7 +33,7 @@ class Word(NamedTuple):
         return self.start + len(self.text)
 
 
-def words(prompt: str) -> tuple[Word, ...]:
+def prompt_words(prompt: str) -> tuple[Word, ...]:
     """The words of a prompt but for stop words; hyphens and apostrophes belong to a word."""
     matches = re.finditer(r"\w+(?:[-'’]\w+)*", prompt)
     found = (Word(match.group(), match.start()) for match in matches)
@@ -58,7 +58,7 @@ class Words:
 
     @property
     def all(self) -> tuple[Word, ...]:
-        return words(self.prompt)
+        return prompt_words(self.prompt)
 
     @property
     def features(self) -> int:
@@ -87,7 +87,9 @@ def thirds(prompt: str) -> dict[Word, int]:
     there is one; being left of something else is no place."""
     found: dict[Word, int] = {}
     for clause in re.finditer(r"(?:(?!,| and | with ).)+", prompt):
-        inside = [word for word in words(prompt) if clause.start() <= word.start < clause.end()]
+        inside = [
+            word for word in prompt_words(prompt) if clause.start() <= word.start < clause.end()
+        ]
         places = [word for word in inside if word.text.lower() in THIRDS]
         if len(places) == 1 and not BESIDE.match(prompt, places[0].end):
             found |= dict.fromkeys(inside, THIRDS[places[0].text.lower()])

@@ -193,14 +193,14 @@ def audit(
     contract.check_images(images)
     images = images.detach()
     chosen = contract.levels_of(sigmas, states, images)
-    contract.check_numbers(seed, radius)
+    contract.check_seed_and_radius(seed, radius)
     given = condition_sets
     conditioner, asked = contract.check_conditions(denoiser, conditioner, given, len(images))
     places = contract.places_of(asked, conditioner)
     if pixels is None:
         pixels = [(images.shape[2] // 2, images.shape[3] // 2)]
     spots = contract.check_pixels(pixels)
-    cond = contract.cond_of(conditioner, asked, images, seed)
+    cond = contract.image_cond(conditioner, asked, images, seed)
     at = states_at(denoiser, images, chosen, cond, states, seed)
     note = contract.why_kept(conditioner, asked, seed)
     question = Question(conditioner, asked, spots, seed, leave_out=note is None)
@@ -227,7 +227,7 @@ class Question:
 def level_maps(denoiser: Denoiser, x: X, sigma: float, question: Question) -> Level:
     """Both equations at one noise level, sample by sample; the first alone if none is left out."""
     asked = question.conditioner, question.condition_sets
-    cond = contract.cond_of(*asked, x, question.seed)
+    cond = contract.image_cond(*asked, x, question.seed)
     with torch.no_grad():
         x0 = denoised(denoiser, x, torch.tensor(sigma).to(x), cond)
     gradients = x.new_zeros(len(x), 0, *x.shape[2:])

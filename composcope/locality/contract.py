@@ -37,7 +37,7 @@ def is_place(condition: Any) -> bool:
     return pair and all(isinstance(part, int | float | np.number) for part in condition)
 
 
-def cond_of(conditioner: Any, condition_sets: Sequence[ConditionSet], x: X, seed: int) -> Cond:
+def image_cond(conditioner: Any, condition_sets: Sequence[ConditionSet], x: X, seed: int) -> Cond:
     """cond of each image, if the conditioner gives as many rows as there are images."""
     return (
         None if conditioner is None else contract.cond_of(conditioner, condition_sets, seed).to(x)
@@ -106,7 +106,7 @@ def check_levels(sigmas: Tensor, states: str) -> None:
         )
 
 
-def check_numbers(seed: Any, radius: Any) -> None:
+def check_seed_and_radius(seed: Any, radius: Any) -> None:
     if not isinstance(seed, int | np.integer):
         raise InputError(f"audit: seed is a whole number, not {seed!r}")
     if not isinstance(radius, int | float) or not radius > 0:

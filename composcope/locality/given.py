@@ -32,7 +32,7 @@ def object_at(source: str, what: str) -> Any:
     return named
 
 
-def shape_of(denoiser: Any, side: int | None) -> Shape:
+def x_shape(denoiser: Any, side: int | None) -> Shape:
     """Of x: what the denoiser says, if it does; `side` wins."""
     try:
         channels, height, width = getattr(denoiser, "shape", None) or (3, 64, 64)

@@ -25,7 +25,7 @@ from composcope.diffusion.denoiser import (
 )
 from composcope.diffusion.sample import noise, walk
 from composcope.locality.contract import check_conditioner, check_set
-from composcope.locality.jacobian import Sigma, levels
+from composcope.locality.jacobian import Sigma, image_levels
 
 
 def influence(
@@ -61,7 +61,7 @@ def without_each_denoised(
 ) -> list[Tensor]:
     """Each image denoised with its whole condition set, then without each of its conditions."""
     seeds = range(seed, seed + len(condition_sets))
-    at = levels(sigma, x)
+    at = image_levels(sigma, x)
     conds = [without_each(conditioner, *of).to(x) for of in zip(condition_sets, seeds, strict=True)]
     counts = [len(cond) for cond in conds]
     image = torch.repeat_interleave(torch.tensor(counts, device=x.device))

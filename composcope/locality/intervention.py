@@ -116,7 +116,7 @@ class LocalConditions(Wrapper):
         levels = zip(rows, sigma, strict=True)
         asked = [Asked(alone[1:], conditioner, float(level), size) for alone, level in levels]
         subsets = [self.neighbourhoods.subsets(one) for one in asked]
-        conds = [together(conditioner, *of) for of in zip(rows, subsets, strict=True)]
+        conds = [subset_conds(conditioner, *of) for of in zip(rows, subsets, strict=True)]
         passes = [len(some) for some in subsets]
         image = torch.repeat_interleave(torch.tensor(passes, device=x.device))
         x0 = in_turns(self.denoiser, x, sigma, image, torch.cat(conds), self.rows)
@@ -194,7 +194,7 @@ def each_alone(
     return torch.cat([torch.zeros_like(cond)[None], conditioner.split(cond).to(cond)])
 
 
-def together(
+def subset_conds(
     conditioner: Any, rows: Float[Tensor, "choices inner"], subsets: Subsets
 ) -> Float[Tensor, "subset inner"]:
     """The cond of each subset: a row, or the sum of several where cond is one."""

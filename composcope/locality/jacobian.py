@@ -20,7 +20,7 @@ Sigma = float | Float[Tensor, " batch"]
 Pixel = tuple[int, int]  # (y, x): row and column
 
 
-def levels(sigma: Sigma, x: X) -> Sigmas:
+def image_levels(sigma: Sigma, x: X) -> Sigmas:
     """One noise level an image, as the contract asks."""
     if not isinstance(x, Tensor):
         raise InputError(f"x is {type(x).__name__}, not a tensor [batch, channel, height, width]")
@@ -48,7 +48,7 @@ def pixel_gradients(
         it, down to one sample and one cotangent at a time. The images of a batch must not depend on
         each other."""
     cotangents = pixel_cotangents(pixels, x)
-    at = levels(sigma, x)
+    at = image_levels(sigma, x)
     one = cond if cond is None else cond[:1]
     samples, together = chunks(denoiser, x[:1], at[:1], one, len(cotangents), memory)
     maps = []

@@ -70,7 +70,7 @@ def locality(
     about["setting"] = setting_of(way, sets[0], levels, noised_images)
 
     def noisy() -> Float[Tensor, "levels batch channel height width"]:
-        cond = contract.cond_of(conditioner, sets, clean, seed)
+        cond = contract.image_cond(conditioner, sets, clean, seed)
         return states_at(model, clean, sigmas, cond, states, seed)
 
     # All that a kept noise level depends on.

@@ -28,10 +28,10 @@ def table_of(rows: Sequence[Row], note: str = NOTHING_ASKED) -> str:
         lines.append(f"{sigma:8.3f}  " + "".join(f"{text:>24}" for text in cells))
     overlap = by.get(("locality/overlap", None))
     whole = by.get(("locality/conditional_locality", None))
-    return "\n".join([*lines, *sentences(overlap, whole, note)])
+    return "\n".join([*lines, *summary_lines(overlap, whole, note)])
 
 
-def sentences(overlap: Row | None, whole: Row | None, note: str) -> Iterator[str]:
+def summary_lines(overlap: Row | None, whole: Row | None, note: str) -> Iterator[str]:
     """What the table says over all noise levels."""
     if overlap is None:
         yield note

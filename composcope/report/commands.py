@@ -36,14 +36,14 @@ def command(rows: Sequence[Row]) -> str:
         states = None if row.states == "trajectory" else row.states
         return of_model("locality", row, {"--states": states, "--num": number, "--seed": seed})
     if row.room == "features" and row.snapshot is None:  # of a text-to-image pipeline
-        return spelled(f"features --sdxl {run}", {"--seeds": number})
+        return command_line(f"features --sdxl {run}", {"--seeds": number})
     if row.room == "features":
         return of_model("features", row, {"--num": number, "--seed": seed})
     if row.run == "circles" and row.claim:  # of several trainings
         return "python -m composcope.experiments.circles"
     if row.room == "circles":
         circles = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
-        return spelled("sim --circles", circles)
+        return command_line("sim --circles", circles)
     if row.room in EXPERIMENTS:
         return f"python -m composcope.experiments.{EXPERIMENTS[row.room]}"
     return f"composcope {row.room}"
@@ -66,10 +66,10 @@ def of_model(start: str, row: Row, words: Mapping[str, object]) -> str:
     about: dict[str, object] = {"--snapshot": None if row.snapshot == "final" else row.snapshot}
     about |= {"--intervention": row.intervention}
     about |= {"--radius": row.radius if row.intervention else None}
-    return spelled(f"{start} {weights_of(row)}", {**about, **words})
+    return command_line(f"{start} {weights_of(row)}", {**about, **words})
 
 
-def spelled(start: str, words: Mapping[str, object]) -> str:
+def command_line(start: str, words: Mapping[str, object]) -> str:
     """What is None is left out."""
     told = [f"composcope {start}"]
     for name, value in words.items():

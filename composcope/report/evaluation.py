@@ -29,7 +29,7 @@ COLUMNS = {
 SHARES = ("exact", "complete", "error")  # the others are objects an image
 
 
-def table(rows: Sequence[Row]) -> Group:
+def evaluation_table(rows: Sequence[Row]) -> Group:
     """A line for each K: shares of images and objects an image; below it K_max by each rule."""
     some = rows[0]
     shown = terminal_table("K")
@@ -39,11 +39,11 @@ def table(rows: Sequence[Row]) -> Group:
         shown.add_column(words, min_width=8 if name in ("exact", "complete") else None)
     for K in sorted({row.K for row in rows if row.K is not None}):
         cells = [where(rows, what=f"length/{name}", K=K) for name in COLUMNS]
-        shown.add_row(str(K), *(cell(found[0]) if found else "" for found in cells))
-    return Group(shown, *(verdict(row) for row in where(rows, what="length/k_max")))
+        shown.add_row(str(K), *(value_cell(found[0]) if found else "" for found in cells))
+    return Group(shown, *(verdict_text(row) for row in where(rows, what="length/k_max")))
 
 
-def cell(row: Row) -> str:
+def value_cell(row: Row) -> str:
     assert isinstance(row.value, float | int)
     if row.what.removeprefix("length/") not in SHARES:
         return f"{row.value:.2f}"
@@ -51,7 +51,7 @@ def cell(row: Row) -> str:
     return f"{row.value:.0%}{interval}"
 
 
-def verdict(row: Row) -> str:
+def verdict_text(row: Row) -> str:
     words = {
         "paper": "the paper's rule",
         "strict": "strict rule",
@@ -78,7 +78,7 @@ def answer_sheet(answers: Sequence[Any], columns: int = 8) -> Image:
     return sheet(np.stack(images), dots, rings, columns)
 
 
-def curve(rows: Sequence[Row], what: str = "length/exact") -> Figure:
+def curve_figure(rows: Sequence[Row], what: str = "length/exact") -> Figure:
     """A share of images, or objects an image, over K: a line for each model, with its interval."""
     name = what.removeprefix("length/")
     figure = Figure(figsize=(5, 3.6), layout="constrained")

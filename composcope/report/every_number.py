@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from composcope.report.commands import command
-from composcope.report.marks import told, two
-from composcope.report.tables import Html, Line, Table, cell, command_cell, folded, table
+from composcope.report.marks import two, with_interval
+from composcope.report.tables import Html, Line, Table, cell, command_cell, folded, html_table
 from composcope.results import Row, grouped
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
@@ -33,11 +33,11 @@ def calls(rows: Sequence[Row]) -> str:
     for own in made.values():
         how = html.escape(coordinates(own[0], ONE_CALL))
         title = f"<h4>{cell(command_cell(command(own)))}</h4>"
-        parts.append(f"{title}<p class=small>{how}</p>{numbers(own)}")
+        parts.append(f"{title}<p class=small>{how}</p>{number_table(own)}")
     return "".join(parts)
 
 
-def numbers(rows: Sequence[Row]) -> Table:
+def number_table(rows: Sequence[Row]) -> Table:
     def line(row: Row) -> tuple[str, str | None, tuple]:
         along = next((field for field in ALONG if getattr(row, field) is not None), None)
         fixed = tuple(getattr(row, field) for field in ONE_LINE if field != along)
@@ -50,7 +50,7 @@ def numbers(rows: Sequence[Row]) -> Table:
         values = values_along(own, along)
         many = f"n = {n}" if n else ""
         lines.append({"what": what, "where": at, "value [95 % interval]": values, "samples": many})
-    return replace(table(lines), named=False)
+    return replace(html_table(lines), named=False)
 
 
 def values_along(rows: Sequence[Row], along: str | None) -> Html:
@@ -62,13 +62,15 @@ def value_at(row: Row, along: str | None) -> str:
     at = "" if along is None else f"{along} {two(getattr(row, along))}"
     if along == "index" and row.layer:
         at = row.layer
-    return f"<span><small>{html.escape(at)}</small> {html.escape(told(row))}</span>"
+    return f"<span><small>{html.escape(at)}</small> {html.escape(with_interval(row))}</span>"
 
 
 def coordinates(row: Row, fields: Iterable[str]) -> str:
     known = [(field, getattr(row, field)) for field in fields]
-    return ", ".join(f"{field} {spelled(value)}" for field, value in known if value is not None)
+    return ", ".join(
+        f"{field} {coordinate_text(value)}" for field, value in known if value is not None
+    )
 
 
-def spelled(value: object) -> str:
+def coordinate_text(value: object) -> str:
     return f"({', '.join(map(two, value))})" if isinstance(value, tuple) else two(value)

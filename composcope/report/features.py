@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from composcope.report.drawing import by_line, legend
 from composcope.report.locality import lines_by, over, whiskers
 from composcope.report.looks import Look
-from composcope.results import Row, measured, where
+from composcope.results import Row, where, with_value
 
 Arrays = Mapping[str, np.ndarray]  # by name, as `features` keeps them
 LEVELS = {"high": "tab:red", "mid": "tab:orange", "low": "tab:blue"}
@@ -123,7 +123,7 @@ def profile(rows: Sequence[Row]) -> Figure:
 
 def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
     """Keep to the values; an interval of a ratio may run off where its denominator crosses zero."""
-    values = np.array([row.estimate.value for row in measured(rows)] or [0.0])
+    values = np.array([row.estimate.value for row in with_value(rows)] or [0.0])
     room = 0.25 * (np.ptp(values) or 1.0)
     panel.set_ylim(values.min() - room, values.max() + room)
     for part in dict.fromkeys(str(row.part) for row in rows):
@@ -140,7 +140,7 @@ def spaces(rows: Sequence[Row]) -> Figure:
     shown = [*where(rows, part="mean", level="high"), *where(rows, part="output")]
     names = list(dict.fromkeys(str(row.layer) for row in shown))
     for shift, (name, color) in enumerate((("within", "tab:blue"), ("between", "tab:orange"))):
-        own = measured(where(shown, what=f"features/{name}"))
+        own = with_value(where(shown, what=f"features/{name}"))
         at = [names.index(str(row.layer)) + 0.36 * (shift - 0.5) for row in own]
         values = [row.estimate.value for row in own]
         error = whiskers(*(row.estimate for row in own))
@@ -198,14 +198,14 @@ def features_table(rows: Sequence[Row]) -> str:
 
 def least_alike(rows: Sequence[Row]) -> Row | None:
     """The mean cosine nearest to none, of those of layers."""
-    between = measured(where(rows, what="features/between"))
+    between = with_value(where(rows, what="features/between"))
     layers = [row for row in between if row.index is not None]
     return min(layers, key=lambda row: abs(row.estimate.value), default=None)
 
 
 def words_found(rows: Sequence[Row]) -> list[str]:
     """What the words of a prompt do at the highest noise level, in sentences."""
-    alike = measured(where(rows, what="features/two_places"))
+    alike = with_value(where(rows, what="features/two_places"))
     lines = [f"two places are alike in their words: correlation {row.estimate}" for row in alike]
     thirds = where(rows, what="features/share_in_third")
     highest = max((row.sigma or 0.0 for row in thirds), default=0.0)

@@ -10,9 +10,9 @@ from composcope.report.drawing import legend
 from composcope.report.figures import FROM_NOISE, WIDTH, met_panel
 from composcope.report.locality import over
 from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, by_model, label, look
-from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, listed, name, told, two
-from composcope.report.material import Kept, conditional, k_max, of_nine, one
-from composcope.results import Row, grouped, measured, where
+from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, and_list, name, two, with_interval
+from composcope.report.material import Kept, conditional, k_max_row, of_nine, one
+from composcope.results import Row, grouped, where, with_value
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
 from composcope.study.table import BY_NAME
@@ -78,7 +78,7 @@ def prediction_figure(rows: Sequence[Row]) -> Figure:
             panel.plot(*at, style.marker, color=style.color, ms=5, alpha=0.8, label=named)
         panel.set(xlabel=f"early {known}", ylabel="places filled of 6 in the end")
         for row in where(rows, what="predict/spearman", concept=known, sigma=None)[-1:]:
-            panel.set_title(f"rank correlation {told(row)}", fontsize=9)
+            panel.set_title(f"rank correlation {with_interval(row)}", fontsize=9)
     levels = [row for row in where(rows, what="predict/spearman", concept=LOCALITY) if row.sigma]
     third.set(xlabel=FROM_NOISE, ylabel="rank correlation", xscale="log", ylim=(-1.05, 1.05))
     if levels:
@@ -132,21 +132,27 @@ def neighbourhood_figure(rows: Sequence[Row]) -> Figure:
 
 def beyond(rows: Sequence[Row]) -> list[str]:
     """What was tried further, of what is measured."""
-    parts = [student(rows), penalised(rows), overlap(rows), predicted(rows), own_places(rows)]
+    parts = [
+        student(rows),
+        penalised(rows),
+        overlap_answer(rows),
+        prediction_answer(rows),
+        own_places(rows),
+    ]
     return [part for part in parts if part]
 
 
 def student(rows: Sequence[Row]) -> str:
-    reached = k_max(rows, DISTILLED)
+    reached = k_max_row(rows, DISTILLED)
     if reached is None:
         return ""
     passes = one(rows, EXP2_LOCAL, "length/evaluations")
     cost = f" in {two(passes.value)} passes at K = {passes.K}" if passes else ""
     return (
         f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. Its "
-        f"K_max is {told(reached)}, its teacher's {told(k_max(rows, EXP2_LOCAL))}. Its conditional "
-        f"locality is {told(conditional(rows, DISTILLED))}, that of exp2 "
-        f"{told(conditional(rows, EXP2))}."
+        f"K_max is {with_interval(reached)}, its teacher's "
+        f"{with_interval(k_max_row(rows, EXP2_LOCAL))}. Its conditional locality is {with_interval(conditional(rows, DISTILLED))}, that of exp2 "
+        f"{with_interval(conditional(rows, EXP2))}."
     )
 
 
@@ -158,39 +164,39 @@ def penalised(rows: Sequence[Row]) -> str:
         if filled is None:
             continue
         parts.append(
-            f"{run} fills {told(filled)} of nine places, without it {told(of_nine(rows, without))}; "
-            f"its conditional locality is {told(conditional(rows, penalty))}, without it "
-            f"{told(conditional(rows, without))}"
+            f"{run} fills {with_interval(filled)} of nine places, without it {with_interval(of_nine(rows, without))}; "
+            f"its conditional locality is {with_interval(conditional(rows, penalty))}, without it "
+            f"{with_interval(conditional(rows, without))}"
         )
     more = "Trained further with a penalty on what conditions change far from their places"
     return f"{more}, {'; '.join(parts)}." if parts else ""
 
 
-def overlap(rows: Sequence[Row]) -> str:
+def overlap_answer(rows: Sequence[Row]) -> str:
     fails = where(rows, what="overlap/fails")
     if not fails:
         return ""
     parts = [f"{two(row.value)} ({label(row.run, row.intervention)})" for row in fails]
     return (
         "When two places come closer, models still fill both in at least half of the images down to "
-        f"these distances, in image sides: {listed(parts)}."
+        f"these distances, in image sides: {and_list(parts)}."
     )
 
 
-def predicted(rows: Sequence[Row]) -> str:
+def prediction_answer(rows: Sequence[Row]) -> str:
     found = {row.concept: row for row in where(rows, what="predict/spearman") if row.sigma is None}
     if not found:
         return ""
     errors = {row.concept: row for row in where(rows, what="predict/error")}
-    parts = [f"{told(row)} for the early {known}" for known, row in found.items()]
+    parts = [f"{with_interval(row)} for the early {known}" for known, row in found.items()]
     missed = [
-        f"{told(row)} places from {'the mean of the others' if known == NOTHING else f'the early {known}'}"
+        f"{with_interval(row)} places from {'the mean of the others' if known == NOTHING else f'the early {known}'}"
         for known, row in errors.items()
     ]
-    error = f" The prediction for a run left out is off by {listed(missed)}." if missed else ""
+    error = f" The prediction for a run left out is off by {and_list(missed)}." if missed else ""
     return (
         "How well does an early measurement predict the places filled of six in the end? The rank "
-        f"correlation over {max(row.n or 0 for row in found.values())} runs is {listed(parts)}.{error}"
+        f"correlation over {max(row.n or 0 for row in found.values())} runs is {and_list(parts)}.{error}"
     )
 
 
@@ -198,13 +204,13 @@ def own_places(rows: Sequence[Row]) -> str:
     parts = []
     asked = (("length/found", "color", "colours"), ("text/found", "text_control", "phrases"))
     for what, run, noun in asked:
-        own = measured(where(rows, what=what, run=run))
+        own = with_value(where(rows, what=what, run=run))
         if not {row.intervention for row in own} & {"own", "peaks"}:
             continue
         most = max(row.K or 0 for row in own)
         shown = {row.intervention: row for row in own if most == row.K}
-        each = [f"{told(row)} ({way or 'as it is'})" for way, row in shown.items()]
-        parts.append(f"of {most} {noun} {run} draws {listed(each)}")
+        each = [f"{with_interval(row)} ({way or 'as it is'})" for way, row in shown.items()]
+        parts.append(f"of {most} {noun} {run} draws {and_list(each)}")
     tried = (
         "Conditions without places can be made local too: each pixel is given the one that acts most "
         "on it (own), or each acts around the place where it acts most (peaks)"

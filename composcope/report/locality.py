@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from composcope.report.drawing import by_line, legend
 from composcope.report.looks import Look, look
-from composcope.report.marks import told
-from composcope.results import Estimate, Row, grouped, measured, spearman, where
+from composcope.report.marks import with_interval
+from composcope.results import Estimate, Row, grouped, spearman, where, with_value
 
 COLORS = ("blue", "orange", "green", "red", "purple", "brown", "pink", "cyan")  # Matplotlib's tab:
 # Sizes of dots, by how far the training had come.
@@ -142,7 +142,7 @@ def over(
     panel: Axes, rows: Sequence[Row], along: str, style: Look, label: str, shift: float = 0.0
 ) -> None:
     """A line over a coordinate, with a thin bar for every 95 % interval."""
-    own = sorted(measured(rows), key=lambda row: getattr(row, along))
+    own = sorted(with_value(rows), key=lambda row: getattr(row, along))
     at = np.array([getattr(row, along) for row in own], float) + shift
     looks: dict[str, Any] = {"color": style.color, "marker": style.marker, "ms": 4.5, "lw": 1.4}
     estimates = [row.estimate for row in own]
@@ -246,5 +246,7 @@ def scattered(panel: Axes, points: Sequence[Dot]) -> None:
         at = (point.reach.value, point.locality.value)
         panel.errorbar(*at, whiskers(point.locality), whiskers(point.reach), **looks)
     found = correlation(points)
-    words = "too few for a correlation" if found is None else f"rank correlation {told(found)}"
+    words = (
+        "too few for a correlation" if found is None else f"rank correlation {with_interval(found)}"
+    )
     panel.set_title(f"{words}, {len(points)} dots", fontsize=9)

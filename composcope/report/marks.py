@@ -38,7 +38,7 @@ def two(value: Any) -> str:
     return f"{value:.{max(digits, 0)}f}"
 
 
-def told(row: Row | Estimate | None) -> str:
+def with_interval(row: Row | Estimate | None) -> str:
     """A value with its 95 % interval: "7 [6, 8]"."""
     if row is None or row.value is None:
         return "not measured"
@@ -65,7 +65,7 @@ def kind(side: Side) -> str:
     return ", ".join([LABELS[config.labels], *conditioner, *patches(config)])
 
 
-def listed(parts: Sequence[str]) -> str:
+def and_list(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from composcope.errors import InputError
-from composcope.results import Row, gather, grouped, measured, where
+from composcope.results import Row, gather, grouped, where, with_value
 from composcope.results.arrays import read_origin
 from composcope.results.samples import Samples, gather_samples
 from composcope.study.effects import Side
@@ -48,7 +48,7 @@ def fits(about: Mapping[str, Any], side: Side) -> bool:
 
 def material(shipped: Path, folders: Sequence[Path]) -> Material:
     """All that is in these folders; later ones come before earlier ones and what ships."""
-    rows = joined(gather([shipped]), gather(folders))
+    rows = merge_rows(gather([shipped]), gather(folders))
     if not rows:
         places = ", ".join(map(str, folders))
         raise InputError(f"nothing is measured yet: no rows in {places} or with the shipped models")
@@ -78,7 +78,7 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
     )
 
 
-def joined(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
+def merge_rows(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
     """Shipped rows of a run go where rows of other weights with its name were measured here. Of equal
     weights the measurement of more samples counts, as a whole; of as many, the one made here."""
     here = {(row.run, row.weights) for row in own if row.weights is not None}
@@ -108,8 +108,8 @@ def measurement(row: Row) -> tuple:
 def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> list[Row]:
     """The rows of one measurement of a side: the most usual way to ask and judge, the newest."""
     snapshot = FINAL if side.snapshot == "final" else side.snapshot
-    known = measured(where(rows, what=what, snapshot=snapshot, **side.about, **coordinates))
-    return max(grouped(known, call).values(), key=usual, default=[])
+    known = with_value(where(rows, what=what, snapshot=snapshot, **side.about, **coordinates))
+    return max(grouped(known, call).values(), key=usualness, default=[])
 
 
 def call(row: Row) -> tuple:
@@ -118,7 +118,7 @@ def call(row: Row) -> tuple:
     return tuple(getattr(row, name) for name in names)
 
 
-def usual(rows: Sequence[Row]) -> tuple:
+def usualness(rows: Sequence[Row]) -> tuple:
     """The larger the more usual: how rows were asked and judged, then the last measured."""
     row = rows[0]
     off = abs((TOLERANCE if row.tolerance is None else row.tolerance) - TOLERANCE)
@@ -130,7 +130,7 @@ def one(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> Row |
     return found[-1] if found else None
 
 
-def k_max(rows: Sequence[Row], side: Side, rule: str = "paper") -> Row | None:
+def k_max_row(rows: Sequence[Row], side: Side, rule: str = "paper") -> Row | None:
     return one(rows, side, "length/k_max", rule=rule)
 
 

@@ -45,7 +45,7 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     for by in COMPARED:
         found = [one(material.rows, side, by.what, **by.coordinates) for side in sides]
         if any(found):
-            lines.append([by.words, *map(marks.told, found), difference(found)])
+            lines.append([by.words, *map(marks.with_interval, found), difference_verdict(found)])
     over = lines_over(material.rows, sides, "length/found")
     trained = {row.trained for _, _, rows in over for row in rows if row.trained}
     near = over_noise(lines_over(material.rows, sides, "locality/near_share"), NEAR)
@@ -65,7 +65,7 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     )
 
 
-def difference(found: Sequence[Row | None]) -> marks.Verdict:
+def difference_verdict(found: Sequence[Row | None]) -> marks.Verdict:
     """Which of two rows is larger, whether their intervals are apart, and what else differs in how
     they were measured; two runs may differ in their training."""
     first, second = found

@@ -35,7 +35,7 @@ def those(figures: Mapping[str, Figure | None]) -> list[Shown]:
     return [Shown(figure, words) for words, figure in figures.items() if figure is not None]
 
 
-def drawn(shown: Shown) -> str:
+def figure_html(shown: Shown) -> str:
     """A figure of several panels has a line of its own."""
     text = html.escape(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
@@ -50,7 +50,7 @@ def is_wide(shown: Shown) -> bool:
 def gallery(shown: Sequence[Shown], none: str) -> str:
     if not shown:
         return missing(none)
-    return f"<div class=figures>{''.join(map(drawn, shown))}</div>"
+    return f"<div class=figures>{''.join(map(figure_html, shown))}</div>"
 
 
 def missing(what: str) -> str:
@@ -74,7 +74,7 @@ def shot(samples: Samples | None, K: int) -> str:
     places = zip(samples.record.asked[i], met, strict=True)
     lost = [place for place, there in places if not there and not isinstance(place, str)]
     alt = f"{samples.about.get('run')} asked for {K}: {sum(met)} there, {extra} extra"
-    image = pixels(samples.images[i], sizes(samples.images.shape[2]), alt)
+    image = sharp_image(samples.images[i], sizes(samples.images.shape[2]), alt)
     count = f"{sum(met)} of {K}" + (f", +{extra}" if extra else "")
     return (
         "<figure class=shot><button class=zoom title=Enlarge><span "
@@ -83,7 +83,7 @@ def shot(samples: Samples | None, K: int) -> str:
     )
 
 
-def pixels(picture: np.ndarray, size: str, words: str) -> str:
+def sharp_image(picture: np.ndarray, size: str, words: str) -> str:
     """An image whose pixels stay sharp."""
     source = address(picture, "WEBP", lossless=True, method=4)
     return f'<img class=pixels style="{size}" alt="{html.escape(words)}" src="{source}">'
@@ -126,7 +126,7 @@ def sheets(material: Material) -> str:
         text = f"{drawn_by(samples)}: rows K = {', '.join(map(str, Ks))}"
         fixed = "".join(f"--{where}:{width}px;" for where in ("usual", "big", "small", "phone"))
         size = f"{fixed}--large:{multiple(width, 768)}px"
-        image = f"<button class=zoom title=Enlarge>{pixels(picture, size, text)}</button>"
+        image = f"<button class=zoom title=Enlarge>{sharp_image(picture, size, text)}</button>"
         parts.append(f"<figure>{image}<figcaption>{html.escape(text)}</figcaption></figure>")
     return f"<div class=sheets>{''.join(parts)}</div>" if parts else missing("No images are kept.")
 

@@ -38,7 +38,7 @@ def recording(samples: Mapping[str, Samples], maps: Mapping[str, Maps]) -> str:
     if not Ks and not alike:
         return ""
     for quality in QUALITIES:
-        figures = [figure_1(samples, Ks, quality)] if Ks else []
+        figures = [sliding_figure_1(samples, Ks, quality)] if Ks else []
         figures += [figure_2(alike, quality)] if alike else []
         style, script = asset("recording.css"), asset("recording.js")
         fragment = f"<div class=recording>{style}{''.join(figures)}</div>{script}"
@@ -83,7 +83,7 @@ def square(gradient: Float[np.ndarray, "h w"], pixel: Sequence[int], part: float
 # Figures.
 
 
-def figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality: int) -> str:
+def sliding_figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality: int) -> str:
     """A row of pictures a model; the slider is K."""
     data, models = [], []
     for name, some in samples.items():
@@ -91,9 +91,9 @@ def figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality: int) ->
         record = some.record
         marks = [
             {
-                "asked": [rounded(record.asked[i]) for i in numbers],
-                "found": [rounded(record.found[i]) for i in numbers],
-                "words": words(K, [sum(record.met[i]) for i in numbers]),
+                "asked": [short_places(record.asked[i]) for i in numbers],
+                "found": [short_places(record.found[i]) for i in numbers],
+                "words": caption(K, [sum(record.met[i]) for i in numbers]),
             }
             for K, numbers in chosen.items()
         ]
@@ -135,7 +135,7 @@ def figure_2(maps: Mapping[str, Maps], quality: int) -> str:
                 "pixels": pixels,
                 "squares": [list(map(square, level, pixels)) for level in gradients],
                 "influences": influences.round(5).tolist(),
-                "places": rounded(kept["places"].tolist()),
+                "places": short_places(kept["places"].tolist()),
                 "levels": len(sigmas),
             }
         )
@@ -171,9 +171,9 @@ def slider(label: str, ticks: Sequence[str], start: int) -> str:
     )
 
 
-def words(K: int, there: Sequence[int]) -> str:
+def caption(K: int, there: Sequence[int]) -> str:
     return "nothing asked" if K == 0 else f"{np.mean(there):.1f} of {K} filled"
 
 
-def rounded(places: Sequence[Any]) -> list[list[float]]:
+def short_places(places: Sequence[Any]) -> list[list[float]]:
     return [[round(float(part), 3) for part in place] for place in places]

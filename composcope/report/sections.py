@@ -12,7 +12,7 @@ from composcope.report.every_number import every_number
 from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
 from composcope.report.material import Material, of_rooms
-from composcope.report.pictures import Shown, drawn, gallery, is_wide, missing, sheets, walks
+from composcope.report.pictures import Shown, figure_html, gallery, is_wide, missing, sheets, walks
 from composcope.report.section_figures import (
     COLORS,
     FORCED,
@@ -68,7 +68,8 @@ def with_rule(shown: Sequence[Shown], none: str) -> str:
     """Figures with K_max in words; those that have a line of their own follow."""
     explained = "".join(f"<p>{html.escape(text)}</p>" for text in K_MAX_WORDS)
     small, wide = (
-        "".join(drawn(one) for one in shown if is_wide(one) == alone) for alone in (False, True)
+        "".join(figure_html(one) for one in shown if is_wide(one) == alone)
+        for alone in (False, True)
     )
     return f'<div class=figures>{small}<div class="small rule">{explained}</div>{wide}</div>'
 
@@ -100,14 +101,14 @@ def sure_tables(material: Material) -> dict[str, Table]:
     return {
         "Comparisons": tables.comparisons(material.rows),
         "Seeds": tables.lengths(material.rows, at_equal_images(SEEDS, material.rows)),
-        "Other places": tables.places(material.rows, sides),
+        "Other places": tables.other_places(material.rows, sides),
         "Other tolerances": tables.tolerances(material.rows, sides),
         "The detector's own error": tables.detector(material.rows, sides),
     }
 
 
-def not_so(material: Material) -> str:
-    kinds = words.not_so(material.rows, SIDES)
+def failure_lists(material: Material) -> str:
+    kinds = words.failures(material.rows, SIDES)
     if not kinds:
         return missing("All that was measured came out.")
     parts = []
@@ -192,7 +193,7 @@ SECTIONS = (
         lambda m: words.elsewhere(m.rows),
         lambda m: {
             "How far colours compose": tables.lengths(m.rows, COLORS),
-            "How alike concepts are": tables.cosines(m.rows),
+            "How alike concepts are": tables.cosine_table(m.rows),
         },
         lambda m: of_rooms(m.rows, "features"),
         first=3,
@@ -222,12 +223,12 @@ SECTIONS = (
         lambda m: [words.sure(m.rows)],
         sure_tables,
         lambda m: [],
-        after=not_so,
+        after=failure_lists,
     ),
 )
 
 
-def numbers(shown: Section, material: Material) -> str:
+def number_tables(shown: Section, material: Material) -> str:
     """Its tables, each under its title, and every row behind them."""
     parts = []
     for title, table in shown.tables(material).items():
@@ -249,5 +250,5 @@ def section(shown: Section, material: Material) -> str:
         f"<section id={shown.name}><h2>{html.escape(shown.question)}</h2>"
         "<p class=small><b>The paper:</b> "
         f"{html.escape(shown.paper)}</p>{pictures}{''.join(answers)}{shown.after(material)}"
-        f"{folded('Numbers, intervals and commands', numbers(shown, material))}</section>"
+        f"{folded('Numbers, intervals and commands', number_tables(shown, material))}</section>"
     )

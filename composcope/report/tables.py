@@ -12,9 +12,18 @@ from composcope.report import marks
 from composcope.report.commands import command
 from composcope.report.features import COSINES, NOISE, by_part
 from composcope.report.figures import look_of
-from composcope.report.marks import Verdict, kind, name, paper_of, paper_words, told, two, verdict
-from composcope.report.material import conditional, k_max, of_nine, of_rooms, of_side, one
-from composcope.report.theory import predicted
+from composcope.report.marks import (
+    Verdict,
+    kind,
+    name,
+    paper_of,
+    paper_words,
+    two,
+    verdict,
+    with_interval,
+)
+from composcope.report.material import conditional, k_max_row, of_nine, of_rooms, of_side, one
+from composcope.report.theory import prediction_text
 from composcope.report.words import claims, findings
 from composcope.results import Row, grouped, where
 from composcope.study.effects import HIGH_NOISE, LOW_NOISE, MIDDLE_NOISE, Side, mean_row
@@ -73,7 +82,7 @@ class Table:
 Line = dict[str, Cell]  # by the titles of columns
 
 
-def table(lines: Iterable[Line], note: str = "") -> Table:
+def html_table(lines: Iterable[Line], note: str = "") -> Table:
     """Of lines that have the same columns."""
     every = list(lines)
     return Table(list(every[0]) if every else (), [list(line.values()) for line in every], note)
@@ -100,7 +109,7 @@ def folded(title: str, body: str) -> str:
 
 
 def if_known(row: Row | None) -> str:
-    return told(row) if row else ""
+    return with_interval(row) if row else ""
 
 
 def swatch(side: Side) -> Html:
@@ -113,13 +122,13 @@ def swatch(side: Side) -> Html:
 
 def lengths(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """K_max beside the paper's, a line a model."""
-    return table(length_line(rows, side) for side in sides)
+    return html_table(length_line(rows, side) for side in sides)
 
 
 def length_line(rows: Sequence[Row], side: Side) -> Line:
     run = None if side.intervention else BY_NAME.get(side.run)
     paper = paper_of(side)
-    reached = k_max(rows, side)
+    reached = k_max_row(rows, side)
     drawn = if_known(one(rows, side, "length/drawn", K=0))
     if run and run.paper_none_asked and drawn:
         drawn += f"; paper {paper_words(run.paper_none_asked)}"
@@ -128,11 +137,11 @@ def length_line(rows: Sequence[Row], side: Side) -> Line:
     return {
         "run": swatch(side),
         "trained on": trained_on(run.config()) if run else kind(side),
-        "K_max [95 %]": told(reached),
+        "K_max [95 %]": with_interval(reached),
         "the paper": paper_words(paper),
         "agrees?": verdict(reached, paper),
-        "on eight images [95 %]": if_known(k_max(rows, side, "eight")),
-        "strict rule [95 %]": if_known(k_max(rows, side, "strict")),
+        "on eight images [95 %]": if_known(k_max_row(rows, side, "eight")),
+        "strict rule [95 %]": if_known(k_max_row(rows, side, "strict")),
         "filled of 9 [95 %]": if_known(of_nine(rows, side)),
         "drawn at K = 0": drawn,
         "network calls a step": two(calls.value) if calls and calls.value != 1 else "",
@@ -152,7 +161,7 @@ GIVEN = {
 
 def interventions(rows: Sequence[Row]) -> Table:
     """What is done to exp2 at sampling time, and what it then fills."""
-    return table(intervention_line(rows, done) for done in (None, *INTERVENTIONS))
+    return html_table(intervention_line(rows, done) for done in (None, *INTERVENTIONS))
 
 
 def intervention_line(rows: Sequence[Row], done: Intervention | None) -> Line:
@@ -164,8 +173,8 @@ def intervention_line(rows: Sequence[Row], done: Intervention | None) -> Line:
         "model": swatch(side),
         "what is done": GIVEN[done.name] if done else "nothing",
         "radius, image sides": two(done.radius) if done and done.radius is not None else "",
-        "filled of 9 [95 %]": told(filled),
-        "strict rule [95 %]": if_known(k_max(rows, side, "strict")),
+        "filled of 9 [95 %]": with_interval(filled),
+        "strict rule [95 %]": if_known(k_max_row(rows, side, "strict")),
         "network calls a step": two(calls.value) if calls else "",
         "command": command_cell(command([filled]) if filled else again),
     }
@@ -182,15 +191,15 @@ def tolerances(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             if found:
                 nine = one(rows, side, "length/found", K=9, tolerance=tolerance)
                 line: Line = {"run": swatch(side), "tolerance, image sides": two(tolerance)}
-                line |= {"K_max [95 %]": told(found), "filled of 9 [95 %]": if_known(nine)}
+                line |= {"K_max [95 %]": with_interval(found), "filled of 9 [95 %]": if_known(nine)}
                 lines.append({**line, "command": command_cell(command([found]))})
-    return table(lines)
+    return html_table(lines)
 
 
 WAYS = {"paper": "the paper's", "random": "random"}
 
 
-def places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
+def other_places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     """Runs that were asked for random places beside the paper's, a line for each."""
     lines: list[Line] = []
     for side in sides:
@@ -209,7 +218,7 @@ def places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
         "where few training images have an object. Random places are those of a new "
         "scene of as many small objects."
     )
-    return table(lines, note)
+    return html_table(lines, note)
 
 
 def whole_percent(row: Row) -> str:
@@ -232,10 +241,10 @@ def detector(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
         "The detector misreads some images that show exactly what is asked. This share of an "
         "evaluation's images may fail for that reason alone, and K_max allows for it."
     )
-    return table(lines, note)
+    return html_table(lines, note)
 
 
-def by_number(rows: Sequence[Row], value: Callable[[Row], str] = told) -> list[str]:
+def by_number(rows: Sequence[Row], value: Callable[[Row], str] = with_interval) -> list[str]:
     """ "0.25 at K = 3", "0 at K = 4 to 12": numbers with one value after another as one."""
     ordered = sorted(rows, key=lambda row: row.K or 0)
     # Numbers that follow each other are as far from their positions.
@@ -262,13 +271,13 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
         line["chance"] = two(share.chance) if share and share.chance else ""
         for band in (HIGH_NOISE, MIDDLE_NOISE, LOW_NOISE):
             inside = [row for row in squares if (row.sigma or 0) in band]
-            mean = told(mean_row(inside)) if inside else ""
+            mean = with_interval(mean_row(inside)) if inside else ""
             line[f"square in pixels{band.words} [95 %]"] = mean
         lines.append({**line, "command": command_cell(command([share] if share else squares))})
-    return table(lines)
+    return html_table(lines)
 
 
-def cosines(rows: Sequence[Row]) -> Table:
+def cosine_table(rows: Sequence[Row]) -> Table:
     """Mean cosines of the directions of concepts, a line a run, part and noise level."""
     known = [row for row in of_rooms(rows, "features") if row.run]
     lines: list[Line] = []
@@ -284,7 +293,7 @@ def cosines(rows: Sequence[Row]) -> Table:
         "mean cosine of the directions of different concepts, or of different categories of them. "
         "Within: of concepts of one category. Ratio: within over between. Gap: within less between."
     )
-    return table(lines, note)
+    return html_table(lines, note)
 
 
 # Comparisons and claims.
@@ -298,7 +307,7 @@ def comparisons(rows: Sequence[Row]) -> Table:
             "finding": says,
             "measured by": found.effect.measurement.words,
             "seen here?": marks.SEEN[found.agrees],
-            "ours [95 %]": f"{told(found.above)} against {told(found.below)}"
+            "ours [95 %]": f"{with_interval(found.above)} against {with_interval(found.below)}"
             if found.above
             else "",
             "at equal terms?": found.terms,
@@ -308,7 +317,7 @@ def comparisons(rows: Sequence[Row]) -> Table:
         for found in some
     )
     note = "Where: the figure, table or section of the paper; ours are findings it does not have."
-    return table(lines, note)
+    return html_table(lines, note)
 
 
 def commands(*measured: Row | None) -> Html:
@@ -335,11 +344,11 @@ def claim_table(rows: Sequence[Row], room: str) -> Table:
     lines: Iterable[Line] = (
         {
             "claim": str(row.claim),
-            "predicted": predicted(row),
-            "measured [95 %]": told(row),
+            "predicted": prediction_text(row),
+            "measured [95 %]": with_interval(row),
             "holds?": Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold"),
             "command": command_cell(command([row])),
         }
         for row in claims(rows, room)
     )
-    return table(lines, CLAIM_WORDS[room])
+    return html_table(lines, CLAIM_WORDS[room])

@@ -24,7 +24,7 @@ def claims_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         verdict = "[green]yes[/green]" if row.holds else "[bold red]no[/bold red]"
         name = f"{row.what}\n[dim]{row.claim}[/dim]"
-        shown.add_row(name, predicted(row), found(row), verdict)
+        shown.add_row(name, prediction_text(row), found(row), verdict)
     return shown
 
 
@@ -36,7 +36,7 @@ def found(row: Row) -> str:
     return f"{row.value:.3g}" + (f" [dim]{row.low:.2f} to {row.high:.2f}[/dim]" if known else "")
 
 
-def predicted(row: Row) -> str:
+def prediction_text(row: Row) -> str:
     """Of a claim's row: "0 ± 1e-10", "<= 1"."""
     tolerance = f" ± {row.tolerance:.3g}" if row.tolerance else ""
     rule = "" if row.rule == "=" else f"{row.rule} "
@@ -99,7 +99,7 @@ def panels(*titles: str, height: float = 3.2) -> tuple[Figure, list[Axes]]:
     return figure, axes
 
 
-def labelled(axis: Axes, x: str, y: str) -> None:
+def label_axes(axis: Axes, x: str, y: str) -> None:
     axis.set(xlabel=x, ylabel=y)
     legend(axis)
 
@@ -129,7 +129,7 @@ def length(curves: Curves) -> Figure:
     axis.plot([0, 9], [0, 9], color="0.8")
     axis.axvline(2, color="0.6", linestyle=":", label="most seen in training: K = 2")
     axis.plot(asked + scatter, drawn, ".", alpha=0.4)
-    labelled(axis, "K asked for", "objects drawn")
+    label_axes(axis, "K asked for", "objects drawn")
     strip(grid, curves["images"], columns=5)
     return figure
 
@@ -146,7 +146,7 @@ def lemma_1(curves: Curves) -> Figure:
         axis.plot(curves["rho"], gap, "o-", label=f"$\\sigma$ = {sigma:g}")
     axis.set_yscale("symlog", linthresh=1e-3)
     nothing = "correlation of the two when nothing is asked for"
-    labelled(axis, nothing, "largest |local score - score|")
+    label_axes(axis, nothing, "largest |local score - score|")
     return figure
 
 
@@ -170,11 +170,11 @@ def relaxation(curves: Curves) -> Figure:
         axis.errorbar(at, value, 1.96 * error, fmt="o-", label="KL(truth || local)")
         axis.plot(at, bound, "s--", label="bound")
         axis.set_yscale("log")
-        labelled(axis, words, "nats")
+        label_axes(axis, words, "nats")
     left.set_xscale("log")
     right.plot(sigma, curves["definition_3"], "o-", label="Definition 3: KL(cond. || marg.)")
     right.plot(sigma, curves["lemma_3"], "s-", label="Lemma 3: KL(marg. || cond.)")
-    labelled(right, "noise sigma", "sum of suprema, nats")
+    label_axes(right, "noise sigma", "sum of suprema, nats")
     return figure
 
 
@@ -184,7 +184,7 @@ def feature_space(curves: Curves) -> Figure:
     axis.plot(curves["t"], curves["doubled"], "o-", label="A(x) = 2x")
     axis.plot(curves["t"], curves["turned"], "s-", label="orthogonal A")
     axis.set_xscale("symlog", linthresh=0.25)
-    labelled(axis, "noise t", "KL(noise after A || A after noise)")
+    label_axes(axis, "noise t", "KL(noise after A || A after noise)")
     return figure
 
 
@@ -203,7 +203,7 @@ def projective(curves: Curves) -> Figure:
         axis.bar(range(8), curves[name], color=["C0", "0.7"] * 4)
         axis.axhline(1, color="0.6", linestyle=":")
         axis.set_ylim(-0.2, 1.2)
-        labelled(axis, "object (blue: asked for)", "mean of the draws")
+        label_axes(axis, "object (blue: asked for)", "mean of the draws")
     return figure
 
 
@@ -218,7 +218,7 @@ def machines(curves: Curves) -> Figure:
     figure, axes = panels("trained on 1 or 2 objects", *titles, height=3)
     for name, found in zip(curves["names"], curves["found"], strict=True):
         axes[0].plot(found, "o-", label=name, alpha=0.7)
-    labelled(axes[0], "K asked for", "objects drawn")
+    label_axes(axes[0], "K asked for", "objects drawn")
     images = dict(zip(curves["names"].tolist(), curves["images"], strict=True))
     for axis, name in zip(axes[1:], does, strict=True):
         strip(axis, images[name], columns=6)
@@ -234,7 +234,7 @@ def dynamics(curves: Curves) -> Figure:
         if row <= col:
             style = "-" if row == col else "--"
             axis.plot(curves["time"], entry, style, label=f"w_{row + 1}{col + 1}")
-    labelled(axis, "training time", "entry of W")
+    label_axes(axis, "training time", "entry of W")
     return figure
 
 
@@ -268,7 +268,7 @@ def failure(curves: Curves) -> Figure:
     for axis, name in zip(axes, ("published", "descent"), strict=True):
         for run in curves[name]:
             axis.plot(np.linspace(0, 250, len(run)), np.clip(run, -2, 2), lw=0.8)
-        labelled(axis, "training time", "w_11, cut at -2 and 2")
+        label_axes(axis, "training time", "w_11, cut at -2 and 2")
         axis.set_ylim(-2.1, 2.1)
     return figure
 
@@ -307,7 +307,7 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
             bars = np.clip([value - low, high - value], 0, None)
             label = combination + words
             axis.errorbar(step, value, bars, fmt=style, label=label, color=color, elinewidth=0.7)
-    labelled(axes[0], "training step", "share of draws")
+    label_axes(axes[0], "training step", "share of draws")
     axes[1].set(xlabel="training step", ylabel="share of draws")  # the same lines
     of_unseen = where(ordered, condition=UNSEEN)
     colour = [row.estimate.value for row in where(of_unseen, concept="colour")]
@@ -315,7 +315,7 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
     axes[2].plot(colour, size, color="0.7")
     axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
     axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
-    labelled(axes[2], "colour right", "size right")
+    label_axes(axes[2], "colour right", "size right")
     return figure
 
 
@@ -335,5 +335,5 @@ def contrasts_figure(rows: Sequence[Row]) -> Figure:
             axis.plot(steps, values.T, color=color, lw=0.6)
             axis.plot(steps, values.mean(0), "o-", ms=3.5, color=color, label=f"{concept} right")
         axis.set_ylim(-0.05, 1.05)
-        labelled(axis, "training step", "share of draws")
+        label_axes(axis, "training step", "share of draws")
     return figure

@@ -9,10 +9,19 @@ from statistics import fmean
 from composcope.report import marks
 from composcope.report.features import least_alike
 from composcope.report.locality import OF, correlation, dots
-from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, listed, name, told, two
-from composcope.report.material import conditional, k_max, of_nine, of_rooms, one
-from composcope.report.theory import plain_claim, predicted
-from composcope.results import Row, measured, where
+from composcope.report.marks import (
+    EXP1,
+    EXP2,
+    EXP2_LOCAL,
+    EXP2L,
+    and_list,
+    name,
+    two,
+    with_interval,
+)
+from composcope.report.material import conditional, k_max_row, of_nine, of_rooms, one
+from composcope.report.theory import plain_claim, prediction_text
+from composcope.results import Row, where, with_value
 from composcope.study import effects
 from composcope.study.effects import CONDITIONAL, FILLED_6, FILLED_9, Measurement, Side, compare
 from composcope.study.table import BY_NAME, LABELS
@@ -67,10 +76,10 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 # The answers of the sections.
 
 
-def counted(verdicts: Iterable[marks.Verdict]) -> str:
+def tally(verdicts: Iterable[marks.Verdict]) -> str:
     """ "5 in agreement, 10 not measured": how often each verdict was reached, the most often first."""
     counts = Counter(verdict.numbered for verdict in verdicts)
-    return listed([f"{count} {words}" for words, count in counts.most_common()])
+    return and_list([f"{count} {words}" for words, count in counts.most_common()])
 
 
 def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
@@ -80,14 +89,14 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     first = all_of_nine(rows, {**phrases, Side("exp3"): "with all labels in a list (exp3)"})
     parts = []
     for side in main:
-        if row := k_max(rows, side):
+        if row := k_max_row(rows, side):
             theirs = marks.paper_words(marks.paper_of(side))
-            parts.append(f"{told(row)} for {side.run} (paper: {theirs})")
-    reached = f" K_max is {listed(parts)}." if parts else ""
+            parts.append(f"{with_interval(row)} for {side.run} (paper: {theirs})")
+    reached = f" K_max is {and_list(parts)}." if parts else ""
     known = {side: paper for side in sides if (paper := marks.paper_of(side))}
-    verdicts = [marks.verdict(k_max(rows, side), paper) for side, paper in known.items()]
+    verdicts = [marks.verdict(k_max_row(rows, side), paper) for side, paper in known.items()]
     return (
-        f"{first}{reached} The paper has a K_max for {len(known)} of our runs: {counted(verdicts)}."
+        f"{first}{reached} The paper has a K_max for {len(known)} of our runs: {tally(verdicts)}."
     )
 
 
@@ -102,9 +111,9 @@ def grows(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     order = "As in the paper's Figure 8, more objects in training take a model further."
     if values != sorted(values):
         order = "In the paper's Figure 8 more objects in training take a model further; here not always."
-    filled = listed([told(row) for row in known.values()])
+    filled = and_list([with_interval(row) for row in known.values()])
     return (
-        f"After equally many images with at most {listed(most)} objects, models fill {filled} of nine "
+        f"After equally many images with at most {and_list(most)} objects, models fill {filled} of nine "
         f"places. {order}"
     )
 
@@ -118,15 +127,15 @@ def looks(rows: Sequence[Row]) -> str:
     by_chance = f"; chance is {two(chances[-1])}" if chances else ""
     first = (
         "Conditional locality, the share of a condition's effect that is near its own place, is "
-        f"{listed(parts)}{by_chance}."
+        f"{and_list(parts)}{by_chance}."
     )
     filled, exceeds = (correlation(dots(rows, reach)) for reach in ("filled", "paper"))
     if filled is None or exceeds is None or math.isnan(filled.value):
         return f"{first} Too few models are measured to say whether this goes with composing."
     return (
         f"{first} Over {filled.n} models, some at several moments of their training, its rank "
-        f"correlation with the places filled of {OF} is {told(filled)}. With how far K_max exceeds "
-        f"the most objects in training it is {told(exceeds)}: by the paper's rule one bad image at "
+        f"correlation with the places filled of {OF} is {with_interval(filled)}. With how far K_max exceeds "
+        f"the most objects in training it is {with_interval(exceeds)}: by the paper's rule one bad image at "
         "up to three objects can decide K_max. The paper calls the two strongly correlated and "
         "gives no number."
     )
@@ -137,7 +146,7 @@ def all_of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
     found = {side: of_nine(rows, side) for side in phrases}
     known = [f"{two(row.value)} {phrases[side]}" for side, row in found.items() if row]
     unknown = [name(side) for side, row in found.items() if row is None]
-    first = f"Of nine places asked for, models fill {listed(known)}." if known else ""
+    first = f"Of nine places asked for, models fill {and_list(known)}." if known else ""
     second = f"Not measured: {', '.join(unknown)}." if unknown else ""
     return f"{first} {second}".strip()
 
@@ -202,8 +211,8 @@ def single(rows: Sequence[Row]) -> str:
     return (
         "Labels can also enter a network in two ways. In ours what they add is linear: the effects "
         "of two labels add up, even if two were never seen together. In EDM2 they pass through a "
-        f"nonlinear function. Of six places, a model trained on single objects fills {told(ours)} with "
-        f"linear labels (exp1-one); with labels as in EDM2 (exp1-one-edm2): {told(edm2)}.{so}"
+        f"nonlinear function. Of six places, a model trained on single objects fills {with_interval(ours)} with "
+        f"linear labels (exp1-one); with labels as in EDM2 (exp1-one-edm2): {with_interval(edm2)}.{so}"
     )
 
 
@@ -211,10 +220,10 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
     """Colours, then words."""
     colours = "How many colours a model composes is not measured."
     alike = "How alike the directions of colours are inside it is not measured."
-    if reached := k_max(rows, Side("color")):
+    if reached := k_max_row(rows, Side("color")):
         colours = (
             "Asked for colours, the model trained on one to five objects reaches K_max "
-            f"{told(reached)} (paper: {marks.paper_words(marks.paper_of(Side('color')))})."
+            f"{with_interval(reached)} (paper: {marks.paper_words(marks.paper_of(Side('color')))})."
         )
     if best := least_alike(where(rows, run="color")):
         alike = (
@@ -225,14 +234,14 @@ def elsewhere(rows: Sequence[Row]) -> list[str]:
 
 
 def words_heard(rows: Sequence[Row]) -> str:
-    thirds = measured(where(rows, what="features/share_in_third"))
+    thirds = with_value(where(rows, what="features/share_in_third"))
     if not thirds:
         return "Where the words of a prompt act is not measured."
     highest = max(row.sigma or 0 for row in thirds)
     shares = [row.estimate.value for row in thirds if row.sigma == highest]
-    alike = measured(where(rows, what="features/two_places"))
+    alike = with_value(where(rows, what="features/two_places"))
     more = "".join(
-        f". At two places far apart, the influences of the words correlate at {told(row)} "
+        f". At two places far apart, the influences of the words correlate at {with_interval(row)} "
         "(paper: nearly identical)"
         for row in alike[-1:]
     )
@@ -276,7 +285,7 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[effects.Compa
 
 def sure(rows: Sequence[Row]) -> str:
     every = [comparison for some in findings(rows).values() for comparison in some]
-    many = counted(marks.SEEN[comparison.agrees] for comparison in every)
+    many = tally(marks.SEEN[comparison.agrees] for comparison in every)
     unequal = sum(comparison.terms.startswith("not equal") for comparison in every)
     return (
         f"We compare two runs at a time, {len(every)} times, for findings of the paper and of our "
@@ -297,7 +306,7 @@ NOT_SO = {
 }
 
 
-def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
+def failures(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
     """What did not come out, by kind: comparisons, K_max beside the paper, claims of theory."""
     compared = [
         f"{says} ({place}). {seen_by(some)}"
@@ -306,16 +315,16 @@ def not_so(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]:
     ]
     reached = []
     for side in sides:
-        row = k_max(rows, side)
+        row = k_max_row(rows, side)
         paper = marks.paper_of(side)
         said = marks.verdict(row, paper)
         if said.mark in "▼▲✗":
             reached.append(
-                f"{name(side)}: {told(row)}, paper {marks.paper_words(paper)}: {said.words}"
+                f"{name(side)}: {with_interval(row)}, paper {marks.paper_words(paper)}: {said.words}"
             )
     tested = [*claims(rows, "theory"), *claims(rows, "sim")]
     false = [
-        f"{plain_claim(row)} {told(row)} (predicted: {predicted(row)})."
+        f"{plain_claim(row)} {with_interval(row)} (predicted: {prediction_text(row)})."
         for row in tested
         if not row.holds
     ]
@@ -329,5 +338,5 @@ def seen_by(some: Sequence[effects.Comparison]) -> str:
     for comparison in some:
         if comparison.agrees != "not measured":
             by[comparison.agrees != "no"].append(comparison.effect.measurement.words)
-    seen = f"Seen in {listed(by[True])}; not in" if by[True] else "Not seen in"
-    return f"{seen} {listed(by[False])}."
+    seen = f"Seen in {and_list(by[True])}; not in" if by[True] else "Not seen in"
+    return f"{seen} {and_list(by[False])}."

@@ -9,15 +9,15 @@ from composcope.results.row import (
     gather,
     grouped,
     jsonl,
-    measured,
     only,
     own_folder,
     read_rows,
     row,
     tell_rows,
     where,
+    with_value,
 )
 
 __all__ = ["Estimate", "Row", "add_rows", "check_out", "gather", "grouped", "jsonl", "mean"]
-__all__ += ["measured", "only", "own_folder", "read_arrays", "read_rows", "resampled", "row"]
-__all__ += ["share", "spearman", "tell_rows", "where", "wilson", "write_arrays"]
+__all__ += ["only", "own_folder", "read_arrays", "read_rows", "resampled", "row"]
+__all__ += ["share", "spearman", "tell_rows", "where", "wilson", "with_value", "write_arrays"]

@@ -16,7 +16,7 @@ from composcope.results.row import Row, columns, grouped
 MEASURED = ("value", "low", "high")
 
 
-def write_parquet(path: Path, found: Sequence[Row]) -> None:
+def write_rows_parquet(path: Path, found: Sequence[Row]) -> None:
     """All coordinates as columns; a value that is a word goes into the column `text`."""
     try:
         import pyarrow
@@ -48,8 +48,10 @@ def rows_table(found: Sequence[Row], most: int = 40) -> tuple[Table | str, ...]:
     differ = [name for name in names if name not in alike or name in MEASURED]
     shown = terminal_table(*differ)
     for row in found[:most]:
-        shown.add_row(*(escape(short(getattr(row, name))) for name in differ))
-    same = [f"{name}={short(getattr(found[0], name))}" for name in alike if name not in MEASURED]
+        shown.add_row(*(escape(short_number(getattr(row, name))) for name in differ))
+    same = [
+        f"{name}={short_number(getattr(found[0], name))}" for name in alike if name not in MEASURED
+    ]
     heads = [f"all of them: {' '.join(same)}"] if same else []
     return *heads, shown, f"{len(found)} rows, {min(most, len(found))} of them shown"
 
@@ -63,7 +65,7 @@ def overview(found: Sequence[Row]) -> tuple[Table, str]:
     return shown, f"{len(found)} rows"
 
 
-def short(value: object) -> str:
+def short_number(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -205,7 +205,7 @@ def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
     return found
 
 
-def measured(rows: Iterable[Row]) -> list[Row]:
+def with_value(rows: Iterable[Row]) -> list[Row]:
     """Those that have a value."""
     return [row for row in rows if row.value is not None]
 

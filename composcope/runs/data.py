@@ -31,7 +31,7 @@ Image = Float[Tensor, "n 3 height width"]
 Images = Callable[[int, int], tuple[Image, Float[Tensor, "n features"] | None]]
 
 
-def complete(config: Config) -> Config:
+def complete_config(config: Config) -> Config:
     """The configuration with what its images say, the words of the vocabulary and the numbers of
     objects, so that the run explains itself."""
     if config.field and not config.data:
@@ -39,18 +39,18 @@ def complete(config: Config) -> Config:
     if config.conditioner == "vocabulary" and not config.words:
         if not config.data:
             raise InputError("a vocabulary is made from the metadata of images: give --data")
-        config = replace(config, words=sources.words(config.data, config.field))
+        config = replace(config, words=sources.vocabulary_of(config.data, config.field))
     conditioner = conditioner_of(config)
     if not config.data or conditioner is None:
         return config
-    fewest, most = folder_of(config, conditioner).objects
+    fewest, most = image_folder(config, conditioner).objects
     if config.objects not in (USUAL_OBJECTS, (fewest, most)):
         given = "-".join(map(str, config.objects))
         raise InputError(f"--objects {given}: the images of {config.data} have {fewest}-{most}")
     return replace(config, objects=(fewest, most))
 
 
-def folder_of(config: Config, conditioner: SumOfParts) -> Folder:
+def image_folder(config: Config, conditioner: SumOfParts) -> Folder:
     """The images on disk of a run with conditions."""
     side, seed = config.architecture.resolution, config.recipe.seed
     how = (config.labels, seed, config.view, config.field)
@@ -68,7 +68,7 @@ def images_of(config: Config) -> Images:
             raise InputError(f"a model of images without conditions {needed}")
         return Stored(Path(config.data), side, seed, config.view)
     if config.data:
-        return batches(folder_of(config, conditioner))
+        return batches(image_folder(config, conditioner))
     rules = Rules(objects=config.objects, view=config.view)
     if not config.jitter:
         rules = replace(rules, camera_jitter=0.0, lamp_jitter=0.0)
@@ -91,7 +91,7 @@ class Stored:
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed
-        self.images = stacked(read(path), (side, side), view, path)
+        self.images = picture_tensor(read_pictures(path), (side, side), view, path)
 
     def __call__(self, start: int, count: int) -> tuple[Tensor, None]:
         n = len(self.images)
@@ -103,7 +103,9 @@ class Stored:
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
 
 
-def stacked(pictures: list[np.ndarray], size: tuple[int, int], view: str, path: Path) -> Tensor:
+def picture_tensor(
+    pictures: list[np.ndarray], size: tuple[int, int], view: str, path: Path
+) -> Tensor:
     """Pictures from `path`, all of this (width, height): [n, 3, height, width]."""
     if not pictures:
         raise InputError(f"{path} holds no images, {WANTED}")
@@ -118,7 +120,7 @@ def shown_images(config: Config, count: int, given: Path | None, seed: int) -> T
     return source(0, count)[0]
 
 
-def read(path: Path) -> list[np.ndarray]:
+def read_pictures(path: Path) -> list[np.ndarray]:
     if path.is_dir() and sources.is_data(path):
         return [sources.read_item(item) for item in sources.items(path)]
     if path.is_dir():
@@ -136,7 +138,7 @@ def read(path: Path) -> list[np.ndarray]:
     return list(images)
 
 
-def measured(config: Config, images: Images) -> tuple[Pixels, float]:
+def pixel_constants(config: Config, images: Images) -> tuple[Pixels, float]:
     """The pixel constants and sigma_data, from the first images of the run."""
     first = torch.cat([images(start, 256)[0] for start in range(0, MEASURED, 256)])
     pixels = Pixels.measure(first, fixed=not config.jitter and not config.data)
@@ -165,5 +167,5 @@ def examples_of(model: Model, images: Images) -> Make:
 def as_x(pictures: list[np.ndarray], shape: tuple[int, int, int], path: Path) -> Tensor:
     """Pictures as x in [-1, 1]."""
     channels, height, width = shape
-    x = stacked(pictures, (width, height), "full", path).float() / 127.5 - 1
+    x = picture_tensor(pictures, (width, height), "full", path).float() / 127.5 - 1
     return x if channels == 3 else x.mean(1, keepdim=True)

@@ -19,7 +19,7 @@ from composcope.errors import InputError
 from composcope.files import locked
 from composcope.runs.config import Config, Teacher
 from composcope.runs.model import Model, usable
-from composcope.runs.training import Sheet, enter, fit, is_finished, own_cores
+from composcope.runs.training import Sheet, fit, is_finished, open_run, own_cores
 from composcope.scenes.condition import SumOfParts
 
 ASKED = 10**9  # far from the seeds of evaluations: these are not asked for what was practised
@@ -85,8 +85,8 @@ def distill(
         walks, recipe = config.teacher.walks, config.recipe
         features = model.conditioner.features
         lesson = Following(teacher, walks, recipe, model.shape, features, device)
-        make = starts_of(walks, recipe, model.shape, asked(model.conditioner, recipe.seed))
-        enter(student, folder)
+        make = starts_of(walks, recipe, model.shape, asker(model.conditioner, recipe.seed))
+        open_run(student, folder)
         fit(student, lesson, make, folder, sheet, device)
 
 
@@ -98,7 +98,7 @@ def try_out(model: Model, conditioner: SumOfParts, teacher: Denoiser, device: st
         teacher(x, torch.ones(1, device=device), cond)
 
 
-def asked(conditioner: SumOfParts, seed: int) -> Ask:
+def asker(conditioner: SumOfParts, seed: int) -> Ask:
     """The cond of each walk: none to the most conditions, chosen in the conditioner's last way.
 
     Of locations these are the places of random scenes under the rules of the training scenes, so no

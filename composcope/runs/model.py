@@ -28,7 +28,7 @@ from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
-from composcope.scenes.condition import CONDITIONERS, conditioner_named, outside
+from composcope.scenes.condition import CONDITIONERS, add_outside, conditioner_named
 from composcope.scenes.locations import LocationGrid, LocationList
 from composcope.scenes.parts import SumOfParts
 from composcope.tensors import first_line, read_tensors
@@ -178,7 +178,7 @@ def load(
     snapshot: "first", "early", "middle" or "final" weights.
     conditioner: of a run that was trained with one from outside: its class, or "FILE.py:Class" or
         "package.module:Class", which is imported. Nothing is imported because a file names it."""
-    folder, device = find(run), usable(device)
+    folder, device = run_folder(run), usable(device)
     path = weights_path(folder, snapshot)
     if not path.exists() and folder.parent == SHIPPED:
         raise InputError(f"{run} as it ships has no {snapshot} snapshot, only its final weights")
@@ -219,7 +219,7 @@ def named_conditioner(given: str | type[SumOfParts] | None, config: Config) -> S
         return conditioner_of(config)
     name = given if isinstance(given, str) else given.__name__
     if isinstance(given, str):
-        outside(given)
+        add_outside(given)
     if name.rpartition(":")[2] != config.conditioner.rpartition(":")[2]:
         raise InputError(f"the conditioner of this run is {config.conditioner}, not {name}")
     made = CONDITIONERS[given] if isinstance(given, str) else given.made
@@ -239,12 +239,12 @@ def restored(
     return model.eval().requires_grad_(False)
 
 
-def name_of(run: str | Path | None) -> str:
+def run_name(run: str | Path | None) -> str:
     """What a run is called in rows: its folder's name."""
     return Path(str(run)).resolve().name
 
 
-def find(run: str | Path) -> Path:
+def run_folder(run: str | Path) -> Path:
     """The folder of a run: a path, or the name of a shipped model."""
     if not isinstance(run, str | Path):
         raise InputError(f"a run is a folder or the name of a model that ships, not {run!r}")

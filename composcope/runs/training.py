@@ -21,16 +21,16 @@ from composcope.diffusion.loss import Loss
 from composcope.diffusion.penalty import Penalty
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
-from composcope.diffusion.train import by_the_first, parts_of, processes, train, use
+from composcope.diffusion.train import by_the_first, parts_of_batch, processes, train, use
 from composcope.errors import InputError
 from composcope.files import clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
 from composcope.options import line
 from composcope.progress import console
 from composcope.runs.config import Config, difference
-from composcope.runs.data import Images, complete, examples_of, images_of, measured
-from composcope.runs.model import SHIPPED, Model, find, load, own_device, usable, weights_path
-from composcope.runs.workers import rendered
+from composcope.runs.data import Images, complete_config, examples_of, images_of, pixel_constants
+from composcope.runs.model import SHIPPED, Model, load, own_device, run_folder, usable, weights_path
+from composcope.runs.workers import render_ahead
 from composcope.tensors import read_tensors, save_tensors
 
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
@@ -50,7 +50,7 @@ def start(
 
     `workers` processes render images ahead; None: as many as this process has cores to itself on a
     machine with GPUs, and none elsewhere, where a thread does it."""
-    config = complete(config)
+    config = complete_config(config)
     folder = Path(folder)
     device = usable(device or own_device())
     if device.startswith("cuda"):
@@ -59,7 +59,7 @@ def start(
     use(cores, cores)
     if workers is None:
         workers = cores if device.startswith("cuda") else 0
-    parts_of(config.recipe)
+    parts_of_batch(config.recipe)
     with processes() as rank, ExitStack() as claims:
 
         def claim() -> bool:
@@ -73,13 +73,13 @@ def start(
         pixels, sigma_data = by_the_first(lambda: constants(config, images, folder))
         model = Model(config, pixels, sigma_data)
         if config.init:
-            begin(model, config.init)
+            take_weights(model, config.init)
         lesson = Denoising(config.recipe, penalty_of(model))
         if rank == 0:
-            enter(model, folder)
+            open_run(model, folder)
             if config.recipe.bf16 and device == "cpu" and not computes_bf16():
                 console().print("this processor is slow with bf16: train with --bf16 False")
-        with rendered(config, images, workers) as ahead:
+        with render_ahead(config, images, workers) as ahead:
             fit(model, lesson, examples_of(model, ahead), folder, sheet, device, max(workers, 1))
 
 
@@ -89,7 +89,7 @@ def computes_bf16() -> bool:
     return not known or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def enter(model: Model, folder: Path) -> None:
+def open_run(model: Model, folder: Path) -> None:
     """From here on the folder is a run: the constants, then the configuration that they belong to."""
     clear(folder)
     sigma_data = model.denoiser.sigma_data.clone()
@@ -143,7 +143,7 @@ def own_cores() -> int:
     return max(allowed // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
-def begin(model: Model, run: str) -> None:
+def take_weights(model: Model, run: str) -> None:
     """Give `model` the weights of another run; what was measured of its own data stays."""
     own = model.state_dict()
     stays = {
@@ -165,7 +165,7 @@ def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, flo
     They belong to the configuration beside them; without one they are another command's."""
     path = folder / "pixels.safetensors"
     if not path.exists() or not (folder / "config.json").exists():
-        return measured(config, images)
+        return pixel_constants(config, images)
     try:
         kept = read_tensors(path, finite=True)
         return Pixels(kept["centre"], float(kept["scale"])), float(kept["sigma_data"])
@@ -217,7 +217,7 @@ def samples(model: Model, weights: Weights, sheet: Sheet) -> Image:
 
 def reaverage(run: str | Path, sigma_rel: float) -> Model:
     """The finished model of a run, averaged at another width from what was kept on the way."""
-    folder = find(run)
+    folder = run_folder(run)
     config, model = Config.load(folder / "config.json"), load(folder)
     kept = []
     for path in sorted((folder / "averages").glob("*.safetensors")):
@@ -252,7 +252,7 @@ def ship(
     run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200
 ) -> Path:
     """Add a run to the shipped models: weights in half precision, configuration, a short log."""
-    folder, target = find(run), SHIPPED / name
+    folder, target = run_folder(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
     log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     write_text(target / "log.jsonl", "".join(log[:: -(-len(log) // lines)]))

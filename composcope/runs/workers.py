@@ -12,7 +12,7 @@ from torch import Tensor
 from composcope.diffusion.train import use
 from composcope.runs.config import Config
 from composcope.runs.data import Images, images_of
-from composcope.scenes.condition import outside
+from composcope.scenes.condition import add_outside
 
 Arrays = tuple[np.ndarray, np.ndarray | None]
 
@@ -20,31 +20,33 @@ source: Images  # of a worker process
 
 
 @contextmanager
-def rendered(config: Config, images: Images, workers: int) -> Iterator[Images]:
+def render_ahead(config: Config, images: Images, workers: int) -> Iterator[Images]:
     """`images`, made by so many processes of a core each; for none, by the caller's own threads."""
     if not workers:
         yield images
         return
     # A forked child would inherit the threads' locks.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=begin, initargs=(config,)) as pool:
+    with ProcessPoolExecutor(
+        workers, context, initializer=begin_worker, initargs=(config,)
+    ) as pool:
 
         def ahead(start: int, count: int) -> tuple[Tensor, Tensor | None]:
-            shown, cond = pool.submit(work, start, count).result()
+            shown, cond = pool.submit(render_part, start, count).result()
             return torch.from_numpy(shown), None if cond is None else torch.from_numpy(cond)
 
         yield ahead
 
 
-def begin(config: Config) -> None:
+def begin_worker(config: Config) -> None:
     """What a worker process does first."""
     global source
     use(1, 1)
     if ":" in config.conditioner:
-        outside(config.conditioner)  # `images` were made with it: a user has named it
+        add_outside(config.conditioner)  # `images` were made with it: a user has named it
     source = images_of(config)
 
 
-def work(start: int, count: int) -> Arrays:
+def render_part(start: int, count: int) -> Arrays:
     shown, cond = source(start, count)
     return shown.numpy(), None if cond is None else cond.numpy()

@@ -117,11 +117,11 @@ def to_scene(struct: dict[str, Any], where: str) -> Scene:
     if not isinstance(lights, dict):
         raise InputError(f"{where}: the field `lights` is not an object of lamp positions")
     key, fill, back = (
-        numbers(lights, name, f"{where}, lights", 3, LAMPS[name])
+        number_list(lights, name, f"{where}, lights", 3, LAMPS[name])
         for name in ("Key", "Fill", "Back")
     )
     if "camera_location" in struct:
-        camera = numbers(struct, "camera_location", where, 3)
+        camera = number_list(struct, "camera_location", where, 3)
         if not any(camera[:2]):
             raise InputError(
                 f"{where}: a camera_location right above the origin has no up in its image"
@@ -142,12 +142,14 @@ def to_object(row: Any, where: str) -> Object:
             raise InputError(f"{where}: the field `{field}` is missing")
         if not isinstance(row[field], str) or row[field] not in table:
             raise InputError(f"{where}: the {field} {row[field]!r} is none of {', '.join(table)}")
-    x, y, _ = numbers(row, "3d_coords", where, 3)
-    rotation = numbers({"rotation": [row.get("rotation", 0.0)]}, "rotation", where, 1)[0]
+    x, y, _ = number_list(row, "3d_coords", where, 3)
+    rotation = number_list({"rotation": [row.get("rotation", 0.0)]}, "rotation", where, 1)[0]
     return Object(row["shape"], row["size"], row["material"], row["color"], x, y, rotation)
 
 
-def numbers(row: dict, field: str, where: str, count: int, default: tuple | None = None) -> tuple:
+def number_list(
+    row: dict, field: str, where: str, count: int, default: tuple | None = None
+) -> tuple:
     """A field that is a list of finite numbers."""
     values = row.get(field, default)
     if values is None:
@@ -163,7 +165,7 @@ def pixel_coords(rows: list[dict], where: str) -> np.ndarray | None:
     if not rows or any("pixel_coords" not in row for row in rows):
         return None
     objects = ((row, f"{where}, objects[{i}]") for i, row in enumerate(rows))
-    return np.array([numbers(row, "pixel_coords", at, 3) for row, at in objects])
+    return np.array([number_list(row, "pixel_coords", at, 3) for row, at in objects])
 
 
 def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> Point:
@@ -171,13 +173,13 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> Point:
     if seen is None:
         return CAMERA
     points = np.array([(o.x, o.y, o.radius) for o in objects])
-    found = [fitted(points, seen, size) for size in IMAGES]
+    found = [fit_camera(points, seen, size) for size in IMAGES]
     fits = [camera for camera, error in found if error <= PIXELS]
     # the jitter is small
     return min(fits, key=lambda camera: math.dist(camera, CAMERA), default=CAMERA)
 
 
-def fitted(points: np.ndarray, seen: np.ndarray, size: Size) -> tuple[Point, float]:
+def fit_camera(points: np.ndarray, seen: np.ndarray, size: Size) -> tuple[Point, float]:
     """(camera, error): Gauss-Newton from the base camera, with a pull to it as strong as rounding."""
     camera = np.array(CAMERA)
     for _ in range(10):

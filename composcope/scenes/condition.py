@@ -17,7 +17,7 @@ from composcope.scenes.scene import COLORS, SHAPES, Object, Scene
 
 __all__ = ["CONDITIONERS", "PAPER_LOCATIONS", "ColorCounts", "LocationGrid", "LocationList"]
 __all__ += ["Locations", "Names", "ShapeCounts", "SumOfParts", "Vocabulary", "conditioner_named"]
-__all__ += ["outside", "word"]
+__all__ += ["add_outside", "word"]
 
 
 class Names(SumOfParts):
@@ -152,7 +152,7 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
 FROM_OUTSIDE = "FILE.py:Class or package.module:Class"
 
 
-def outside(name: str) -> None:
+def add_outside(name: str) -> None:
     """Add a conditioner from outside to CONDITIONERS under its name: "FILE.py:Class", or
     "package.module:Class".
 

@@ -16,9 +16,9 @@ from torch import Tensor
 from composcope.chance import LABELS, SHUFFLE, key, shuffled
 from composcope.errors import InputError
 from composcope.scenes import sources
-from composcope.scenes.labels import labelled
+from composcope.scenes.labels import apply_policy
 from composcope.scenes.parts import SumOfParts
-from composcope.scenes.render import Size, render, shape_of
+from composcope.scenes.render import Size, frame_size, render
 from composcope.scenes.rules import Rules, draw
 from composcope.scenes.sources import Item, read_item, resized
 
@@ -56,7 +56,7 @@ def labelled_batch(
 ) -> Batch:
     """Images with labels; what is random about the labels of image i comes from (seed, i)."""
     first = int(key(data.seed, 0, LABELS)) + start  # image i has the seed first + i in any batch
-    sets = [labelled(one, data.labels, first + row) for row, one in enumerate(condition_sets)]
+    sets = [apply_policy(one, data.labels, first + row) for row, one in enumerate(condition_sets)]
     pixels = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2)))
     return Batch(pixels.float() / 127.5 - 1, sets, data.conditioner(sets, first))
 
@@ -116,7 +116,7 @@ class Folder:
 
     def batch(self, start: int, count: int) -> Batch:
         chosen = [self.items[self.position(i)] for i in range(start, start + count)]
-        size = shape_of(self.size)
+        size = frame_size(self.size)
         images = np.stack([resized(read_item(item), size, self.view) for item, _ in chosen])
         return labelled_batch(images, [conditions for _, conditions in chosen], self, start)
 

@@ -20,7 +20,7 @@ from composcope import __version__, progress
 from composcope.errors import InputError, check_name
 from composcope.files import clear, is_partial, locked, whole, write_text
 from composcope.scenes.clevr import image_filename, to_struct
-from composcope.scenes.render import Size, render, shape_of
+from composcope.scenes.render import Size, frame_size, render
 from composcope.scenes.rules import Rules, draw, sample
 
 SHARD = 1000  # images in a shard
@@ -45,7 +45,7 @@ class Job:
         check_name("format", self.format, WRITERS)
         if self.format == "parquet":
             parquet()
-        shape_of(self.size)
+        frame_size(self.size)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def export(job: Job, out: str | Path) -> None:
 
 def claim(job: Job, out: Path) -> None:
     """Say in job.json what the folder holds; a folder that holds anything else is left alone."""
-    about = asdict(replace(job, size=shape_of(job.size))) | {"composcope": __version__}
+    about = asdict(replace(job, size=frame_size(job.size))) | {"composcope": __version__}
     text, file = json.dumps(about, indent=1), out / "job.json"
     if file.exists():
         if file.read_text(encoding="utf-8") != text:
@@ -89,7 +89,7 @@ def claim(job: Job, out: Path) -> None:
 
 def chunk(job: Job) -> int:
     """How many images are in memory at a time."""
-    width, height = shape_of(job.size)
+    width, height = frame_size(job.size)
     return max(1, min(CHUNK, PIXELS // (width * height)))
 
 
@@ -105,7 +105,7 @@ def examples(job: Job, indices: range, tick: Tick) -> Iterator[Example]:
             scenes = draw(job.seed, some.start, len(some), job.rules)
             images = pool.map(encoded, render(scenes, job.size))
             for index, scene, png in zip(some, scenes, images, strict=True):
-                yield Example(index, png, to_struct(scene, index, shape_of(job.size)))
+                yield Example(index, png, to_struct(scene, index, frame_size(job.size)))
                 tick(1)
 
 
@@ -146,7 +146,7 @@ def scenes_json(job: Job) -> Iterator[str]:
         scenes = draw(job.seed, indices.start, len(indices), job.rules)
         for index, scene in zip(indices, scenes, strict=True):
             end = ",\n" if index < job.num - 1 else "\n]}\n"
-            yield json.dumps(to_struct(scene, index, shape_of(job.size))) + end
+            yield json.dumps(to_struct(scene, index, frame_size(job.size))) + end
 
 
 def write_shards(
@@ -177,11 +177,11 @@ def write_parquet(of: Iterator[Example], file: Path) -> None:
     """Columns `index`, `image` (bytes and file name, as image libraries know it), `scene` (JSON)."""
     pyarrow = parquet()
     first = next(of)
-    schema = pyarrow.Table.from_pylist([row(first)]).schema
+    schema = pyarrow.Table.from_pylist([parquet_row(first)]).schema
     with pyarrow.parquet.ParquetWriter(file, schema, compression="none") as out:
         rows, size = [], 0
         for example in chain([first], of):
-            rows.append(row(example))
+            rows.append(parquet_row(example))
             size += len(example.png)
             if size > BYTES:
                 out.write_table(pyarrow.Table.from_pylist(rows, schema))
@@ -190,7 +190,7 @@ def write_parquet(of: Iterator[Example], file: Path) -> None:
             out.write_table(pyarrow.Table.from_pylist(rows, schema))
 
 
-def row(example: Example) -> dict[str, Any]:
+def parquet_row(example: Example) -> dict[str, Any]:
     image = {"bytes": example.png, "path": example.struct["image_filename"]}
     return {"index": example.index, "image": image, "scene": json.dumps(example.struct)}
 

@@ -98,7 +98,7 @@ def hit(row, sharp, ox, oy, oz, dx, dy, dz):
 
 
 @compiled
-def normal(row, x, y, z):
+def surface_normal(row, x, y, z):
     """The unit normal of the object at a point of its surface."""
     px, py, pz = into(row, x - row[2], y - row[3], z - row[1], 1 / row[1])
     if row[0] == CUBE:

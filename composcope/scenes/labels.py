@@ -10,7 +10,7 @@ from composcope.errors import InputError
 LABELS = ("all", "one", "random", "all_but_one")
 
 
-def labelled(conditions: Sequence, labels: str, seed: int) -> tuple:
+def apply_policy(conditions: Sequence, labels: str, seed: int) -> tuple:
     """The conditions a label policy keeps, in their order, chosen by `seed` alone.
 
     "random" keeps 1 to n of n: the paper does not give the range, but calls K = 0 out of

@@ -15,9 +15,27 @@ from numba import prange
 
 from composcope.compiled import compiled, parallel
 from composcope.errors import InputError
-from composcope.scenes.geometry import CUBE, FAR, axes, boxes, hit, normal, ray, visible, widen
+from composcope.scenes.geometry import (
+    CUBE,
+    FAR,
+    axes,
+    boxes,
+    hit,
+    ray,
+    surface_normal,
+    visible,
+    widen,
+)
 from composcope.scenes.scene import COLORS, MATERIALS, SHAPES, VIEWS, Scene
-from composcope.scenes.shading import LIGHTS, beam, darken, ground, lights_of, metal, rubber
+from composcope.scenes.shading import (
+    LIGHTS,
+    beam,
+    darken,
+    ground_radiance,
+    lights_of,
+    metal,
+    rubber,
+)
 
 COLUMNS = 10  # of a packed object, see scenes/geometry.py
 MOST_PIXELS = 2**26
@@ -44,7 +62,7 @@ def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, ...]:
     return np.array(rows, float).reshape(-1, COLUMNS), np.array(starts), cameras, halves, lamps
 
 
-def shape_of(size: Size) -> tuple[int, int]:
+def frame_size(size: Size) -> tuple[int, int]:
     """(width, height), both at least 1."""
     try:
         width, height = size if isinstance(size, tuple) else (int(size), int(size))
@@ -62,7 +80,7 @@ def render(scenes: Sequence[Scene], size: Size = 128) -> UInt8[np.ndarray, "n h 
         raise InputError("render takes a list of scenes; of a single one: render([scene])")
     if not isinstance(scenes, Sequence) or not all(isinstance(one, Scene) for one in scenes):
         raise InputError(f"render takes a list of scenes, not {repr(scenes)[:60]}")
-    width, height = shape_of(size)
+    width, height = frame_size(size)
     across, down = (2 * max(1, round(SAMPLES / side / 2)) for side in (width, height))
     out = np.empty((len(scenes), height, width, 3), np.uint8)
     _render(*pack(scenes), across, down, out)
@@ -81,7 +99,7 @@ def layers(
     scenes: Sequence[Scene], size: Size = 128
 ) -> tuple[Int[np.ndarray, "n h w"], Float[np.ndarray, "n h w"]]:
     """Which object each pixel's centre shows (-1: the ground), and its depth along the view."""
-    width, height = shape_of(size)
+    width, height = frame_size(size)
     depth = np.empty((len(scenes), height, width))
     index = np.empty(depth.shape, np.int64)
     _layers(*pack(scenes)[:4], index, depth)
@@ -152,13 +170,13 @@ def bare_row(lights, camera, frame, row, height, points, out):
         t = -camera[2] / min(dz, -1e-6)
         points[0, col] = camera[0] + t * dx
         points[1, col] = camera[1] + t * dy
-    ground(lights, points[0], points[1], out)
+    ground_radiance(lights, points[0], points[1], out)
 
 
 @compiled
 def surface(objects, lights, who, stray, pixel, camera, x, y, z):
     """Radiance of object `who` at a point of its surface: r, g, b."""
-    nx, ny, nz = normal(objects[who], x, y, z)
+    nx, ny, nz = surface_normal(objects[who], x, y, z)
     vx, vy, vz = camera[0] - x, camera[1] - y, camera[2] - z
     scale = 1 / math.sqrt(vx * vx + vy * vy + vz * vz)
     vx, vy, vz = vx * scale, vy * scale, vz * scale

@@ -114,14 +114,14 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places = None)
         raise InputError(impossible(why, start + failed, int(counts[failed]), rules, places))
 
     def scene(i: int) -> Scene:
-        objects = map(named, looks[i, : counts[i]].tolist(), rows[i, :, 2:4].tolist())
+        objects = map(object_of, looks[i, : counts[i]].tolist(), rows[i, :, 2:4].tolist())
         camera, key, fill, back = (tuple(position) for position in rig[i].tolist())
         return Scene(tuple(objects), camera, key, fill, back, rules.view)
 
     return [scene(i) for i in range(count)]
 
 
-def named(look: list[float], at: list[float]) -> Object:
+def object_of(look: list[float], at: list[float]) -> Object:
     shape, size, material, color = (int(index) for index in look[:4])
     kind = SHAPES[shape], tuple(SIZES)[size], MATERIALS[material], tuple(COLORS)[color]
     return Object(*kind, x=at[0], y=at[1], rotation=look[4])
@@ -199,7 +199,7 @@ def attempted(key, n, count, tries, limits, view, choice, places, rows, looks, c
             shape = shapes[int(uniform(key, n + 1) * len(shapes))]
             if len(places):  # what may vary is the size, else it stays and the place varies
                 size = sizes[int(uniform(key, n) * len(sizes))]
-                x, y = ground(places[i], RADII[size] * SHRINK[shape], camera, frame)
+                x, y = ground_point(places[i], RADII[size] * SHRINK[shape], camera, frame)
                 if not x * x + y * y < REACH * REACH:
                     return n, NO_GROUND, i
             else:
@@ -253,7 +253,7 @@ def hidden(rows, camera, view, min_pixels):
 
 
 @compiled
-def ground(place, height, camera, frame):
+def ground_point(place, height, camera, frame):
     """`project` inverted: where the point of this height is that appears at (u, v), or infinity."""
     a, b = 2 * place[0] - 1, 1 - 2 * place[1]
     dx, dy, dz = ray(frame, a, b)

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from composcope.compiled import compiled
-from composcope.scenes.geometry import BOUND, FAR, bend, clearance, hit, normal
+from composcope.scenes.geometry import BOUND, FAR, bend, clearance, hit, surface_normal
 
 # Key, Fill, Back in watts, the sun in watts a square metre
 POWER = np.array([78.54, 23.56, 39.27, 0.45])
@@ -132,7 +132,7 @@ def bleed(row, x, y):
 
 
 @compiled
-def ground(lights, x, y, out):
+def ground_radiance(lights, x, y, out):
     """Radiance of bare ground at (x[i], y[i]), into out [3, n]: loops that become vector code."""
     for i in range(len(x)):
         out[0, i] = out[1, i] = out[2, i] = backdrop(x[i], y[i])
@@ -222,7 +222,7 @@ def mirrored(objects, skip, lights, x, y, z, dx, dy, dz):
                 best, who = t, i
     if who >= 0:
         px, py, pz = x + best * dx, y + best * dy, z + best * dz
-        nx, ny, nz = normal(objects[who], px, py, pz)
+        nx, ny, nz = surface_normal(objects[who], px, py, pz)
         row = objects[who]
         if row[6] == 0:
             return rubber(objects, who, lights, True, px, py, pz, nx, ny, nz, -dx, -dy, -dz)

@@ -104,7 +104,7 @@ def is_data(path: Path) -> bool:
 
 
 def of_metadata(path: Path) -> Iterator[Item]:
-    for where, row in rows(path):
+    for where, row in metadata_rows(path):
         name = row.pop(NAME, None)
         if not isinstance(name, str) or not name:
             raise InputError(f"{where}: the field `{NAME}` is missing or not a name")
@@ -119,7 +119,7 @@ def is_inside(name: str) -> bool:
     return ".." not in Path(name).parts and not Path(name).is_absolute()
 
 
-def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def metadata_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The lines of the metadata of a folder, each with where it is."""
     file = path / LISTS[0]
     if file.is_file():
@@ -162,7 +162,7 @@ def conditions(fields: dict[str, Any], field: str | None, where: str) -> list:
     return value if isinstance(value, list) else [value]
 
 
-def words(path: str | Path, field: str | None = None) -> tuple[str, ...]:
+def vocabulary_of(path: str | Path, field: str | None = None) -> tuple[str, ...]:
     """All the words that are conditions of some picture in a folder, in order of the alphabet."""
     found: set[str] = set()
     for item in items(path):

@@ -38,11 +38,11 @@ def operations(config: Config, drawing: bool = False) -> int:
     """Of one pass. Of patches only what the central cell depends on is computed in drawing."""
     # One config stands for all of a network, however it is trained: it is counted once.
     built = (config.net, config.architecture, RECIPES["smoke", "global"])
-    return counted(Config(config.conditioner, "all", *built, words=config.words), drawing)
+    return flop_count(Config(config.conditioner, "all", *built, words=config.words), drawing)
 
 
 @cache
-def counted(config: Config, drawing: bool) -> int:
+def flop_count(config: Config, drawing: bool) -> int:
     """By torch, on tensors that hold nothing."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode

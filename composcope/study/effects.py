@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
-from composcope.results import Row, grouped, measured, where
+from composcope.results import Row, grouped, where, with_value
 from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
 
 
@@ -202,7 +202,7 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
     """A row for each way a side was measured: over pixels and noise levels their mean."""
     by = effect.measurement
-    known = measured(where(rows, what=by.what, **side.about, **by.coordinates))
+    known = with_value(where(rows, what=by.what, **side.about, **by.coordinates))
     inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
     ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)
     return [mean_row(group) for group in ways.values()]
@@ -247,7 +247,7 @@ def differences(above: Row, below: Row) -> list[str]:
     for name, (words, none) in JUDGED.items():
         first, second = getattr(above, name), getattr(below, name)
         if first != second:
-            told.append(f"{words} {number(first, none)} against {number(second, none)}")
+            told.append(f"{words} {number_words(first, none)} against {number_words(second, none)}")
     return told
 
 
@@ -266,13 +266,13 @@ def cooled(row: Row, preset: str) -> bool:
     return BY_NAME[row.run].config(preset).recipe.cool > 0
 
 
-def number(value: Any, none: str) -> str:
+def number_words(value: Any, none: str) -> str:
     if isinstance(value, int | float):
         return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
     return value or none
 
 
-def network(run: str, preset: str) -> tuple[str, str] | None:
+def network_words(run: str, preset: str) -> tuple[str, str] | None:
     """What the network of a run sees, and how it is built, in words; None of what is not trained."""
     if run not in BY_NAME:
         return None
@@ -288,7 +288,7 @@ def network(run: str, preset: str) -> tuple[str, str] | None:
 def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
     """Whether the comparison is at equal images, network and tolerance, or what differs."""
     told = unequal(above, below, preset)
-    first, second = (network(side.run, preset) for side in (effect.above, effect.below))
+    first, second = (network_words(side.run, preset) for side in (effect.above, effect.below))
     both = zip(("on", "of"), first or (), second or (), strict=False)
     unlike = [f"network {of} {one} against {other}" for of, one, other in both if one != other]
     told += unlike[:1]  # networks that see other things are also built otherwise

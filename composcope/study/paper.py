@@ -21,11 +21,11 @@ class PaperValue:
     extras: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        number = spelled(self.low, self.high)
-        return number if self.extras is None else f"{number}+({spelled(*self.extras)})"
+        number = range_text(self.low, self.high)
+        return number if self.extras is None else f"{number}+({range_text(*self.extras)})"
 
 
-def spelled(low: int, high: int) -> str:
+def range_text(low: int, high: int) -> str:
     """As the paper writes a range: "0-2", and "9" where it is one number."""
     return f"{low}" if low == high else f"{low}-{high}"
 

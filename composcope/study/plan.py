@@ -43,12 +43,14 @@ def plan(
         raise InputError(f"--preset: there is no preset {preset!r}; the presets are {presets}")
     runs = chosen(only)
     place = Path(folder)
-    trainings = [training(run, preset, place, seed) for run in runs]
-    measured = [measuring(run, task, preset, place, num) for run in runs for task in tasks(run)]
+    trainings = [training_node(run, preset, place, seed) for run in runs]
+    measured = [
+        measuring_node(run, task, preset, place, num) for run in runs for task in tasks(run)
+    ]
     return trainings + measured
 
 
-def training(run: Run, preset: str, folder: Path, seed: int) -> Node:
+def training_node(run: Run, preset: str, folder: Path, seed: int) -> Node:
     """A run from another seed is as far from the study's own."""
     changes = run.changes_at(preset)
     changes["seed"] = seed + changes.get("seed", 0)
@@ -75,7 +77,7 @@ def tasks(run: Run) -> Iterator[Task]:
         yield Task("evaluate", intervention=intervention)
 
 
-def measuring(run: Run, task: Task, preset: str, folder: Path, num: int | None) -> Node:
+def measuring_node(run: Run, task: Task, preset: str, folder: Path, num: int | None) -> Node:
     """Every measurement has a file of rows of its own, so that two nodes never write to one."""
     how = {"way": task.way} if task.way else {}
     if done := task.intervention:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from composcope.results import Estimate, Row, measured, only, row, spearman, where
+from composcope.results import Estimate, Row, only, row, spearman, where, with_value
 from composcope.results.estimate import estimate, weights
 
 K = 6  # places asked for: twice as many as most trainings had
@@ -41,13 +41,13 @@ def points(rows: Sequence[Row], known: str, sigma: float | None = None) -> list[
     final = where(plain, what="length/found", snapshot="final", asked="paper", K=K)
     found = []
     for run in dict.fromkeys(one.run for one in early):
-        first, last = (only(measured(some), run=run) for some in (early, final))
+        first, last = (only(with_value(some), run=run) for some in (early, final))
         if first and last:
             found.append(Point(str(run), first.estimate.value, last.estimate.value))
     return found
 
 
-def levels(rows: Sequence[Row]) -> list[float]:
+def early_levels(rows: Sequence[Row]) -> list[float]:
     """The noise levels at which early locality was measured, highest first."""
     early = where(rows, what="locality/near_share", snapshot="early", intervention=None)
     return sorted({round(float(one.sigma), 6) for one in early if one.sigma}, reverse=True)
@@ -67,7 +67,7 @@ def prediction(rows: Sequence[Row]) -> list[Row]:
         if known == LOCALITY:
             flat = np.zeros_like(early)
             made.append(row("predict/error", held_out(flat, final), concept=NOTHING, K=K))
-    for sigma in levels(rows):
+    for sigma in early_levels(rows):
         found = points(rows, LOCALITY, sigma)
         if len(found) >= FEWEST:
             value = spearman(*arrays(found))

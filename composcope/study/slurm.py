@@ -72,7 +72,7 @@ class Slurm:
 
     def options(self, node: Node) -> list[str]:
         """Words of sbatch."""
-        gpus, nodes = share(self, node)
+        gpus, nodes = node_share(self, node)
         asked = {
             "partition": self.partition,
             "account": self.account,
@@ -97,7 +97,7 @@ class Order:
     nodes: int
 
 
-def share(slurm: Slurm, node: Node) -> tuple[int, int]:
+def node_share(slurm: Slurm, node: Node) -> tuple[int, int]:
     """The GPUs of each node, and the nodes, that a node of the study gets."""
     if node.command[0] == "train":
         return slurm.gpus, slurm.nodes
@@ -127,7 +127,7 @@ def launch(order: Order) -> list[str]:
 # What runs inside a job.
 
 
-def work(order: Order) -> int:
+def run_node(order: Order) -> int:
     """Its exit code. Signals are handed on; the notice of the end of time queues it again."""
     notices: list[int] = []
     process: subprocess.Popen | None = None
@@ -174,7 +174,7 @@ def job_name(study: Study, node: Node) -> str:
     return f"composcope-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def fitted(slurm: Slurm) -> Slurm:
+def fit_cores(slurm: Slurm) -> Slurm:
     """Where cores are not asked for: as many as nodes have for a GPU, if fewer than usual."""
     if slurm.cpus is not None:
         return slurm
@@ -212,7 +212,7 @@ def refuse_what_never_runs(
 
 def submit(study: Study, node: Node, slurm: Slurm, needs: Sequence[str]) -> str:
     """The number of a new job."""
-    gpus, nodes = share(slurm, node)
+    gpus, nodes = node_share(slurm, node)
     order = Order(node.command, str(study.marker(node.name).resolve()), gpus, nodes)
     here = [sys.executable, "-m", "composcope.study.slurm", json.dumps(asdict(order))]
     # The command listens to USR1 once it runs.
@@ -245,7 +245,7 @@ def submit_all(study: Study, slurm: Slurm) -> dict[str, str]:
 
 def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
     """Queue all that is left and watch it; the nodes that failed. May be left any time."""
-    numbers = submit_all(study, fitted(slurm))
+    numbers = submit_all(study, fit_cores(slurm))
     waiting = set(numbers)
     looks = dict.fromkeys(waiting, 0)
     at_once = len(study.nodes)
@@ -276,4 +276,4 @@ def run(study: Study, slurm: Slurm, pause: float = 5.0) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(work(parse_json(sys.argv[1], Order, "the order of a job")))
+    sys.exit(run_node(parse_json(sys.argv[1], Order, "the order of a job")))

@@ -133,7 +133,9 @@ def accuracies(data: Circles, denoiser: Denoiser, step: int, draws: int) -> list
 # What the papers claim of such trainings, from the rows of several.
 
 
-def curve(rows: Sequence[Row], contrast: float, seed: int, concept: str, asked: str) -> list[Row]:
+def accuracy_curve(
+    rows: Sequence[Row], contrast: float, seed: int, concept: str, asked: str
+) -> list[Row]:
     """The accuracy of one concept along one training, a row a moment."""
     found = where(rows, contrast=contrast, seed=seed, concept=concept, condition=asked)
     return sorted(found, key=lambda row: row.step or 0)
@@ -162,7 +164,9 @@ def circle_claims(rows: Sequence[Row]) -> list[Row]:
 
     def progress(contrast: float, seed: int, concept: str) -> float:
         """Mean accuracy over the training: the earlier a concept is learned, the larger."""
-        curves = [curve(accuracy, contrast, seed, concept, CALLED[asked]) for asked in TRAINED]
+        curves = [
+            accuracy_curve(accuracy, contrast, seed, concept, CALLED[asked]) for asked in TRAINED
+        ]
         return float(np.mean([np.mean([row.estimate.value for row in one]) for one in curves]))
 
     first = []
@@ -174,7 +178,7 @@ def circle_claims(rows: Sequence[Row]) -> list[Row]:
         for (low, high), seed in product(pairwise(contrasts), seeds)
     ]
     cases = product(contrasts, seeds, CONCEPTS)
-    fallen = [falls(curve(accuracy, *case, CALLED[HELD_OUT])) for case in cases]
+    fallen = [falls(accuracy_curve(accuracy, *case, CALLED[HELD_OUT])) for case in cases]
     says = "the concept with more contrast is learned first (share of trainings)"
     claims = [Claim("circles/order", says, 1.0, mean(np.array(first)))]
     says = "accuracy on the unseen combination is not monotone (share of curves)"

@@ -114,7 +114,7 @@ PREDICTIONS: dict[str, tuple[str, float, float, Rule]] = {
 # fmt: on
 
 
-def judged(measured: Mapping[str, float | Estimate]) -> list[Claim]:
+def judged_claims(measured: Mapping[str, float | Estimate]) -> list[Claim]:
     """The claims of these names, with what was measured for them."""
     claims = []
     for name, value in measured.items():

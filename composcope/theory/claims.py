@@ -12,11 +12,17 @@ from composcope.results import mean
 from composcope.theory import composition as cpc
 from composcope.theory import feature_space as features
 from composcope.theory import mixture as exact
-from composcope.theory.claim import Toy, judged
+from composcope.theory.claim import Toy, judged_claims
 from composcope.theory.composition import Asked, Composition, all_subsets, random_composition
-from composcope.theory.feature_space import FeatureComposition, cosines, orders_of_noising
+from composcope.theory.feature_space import FeatureComposition, mean_cosines, orders_of_noising
 from composcope.theory.mixture import Mixture, blend, gaussian, mixture, normal
-from composcope.theory.relaxation import Coupled, bound, errors, gaussian_conditional_kl, kl_slope
+from composcope.theory.relaxation import (
+    Coupled,
+    errors,
+    gaussian_conditional_kl,
+    kl_slope,
+    lemma_2_bound,
+)
 from composcope.theory.score_machine import score_machine
 
 
@@ -45,7 +51,7 @@ def lemma_1() -> Toy:
         "lemma1/lcs_to_cpc": converse_gap(),
         "lemma1/as_printed": largest(factorised=False),
     }
-    return Toy(judged(measured), {"rho": rhos, "sigma": shown, "gap": gaps})
+    return Toy(judged_claims(measured), {"rho": rhos, "sigma": shown, "gap": gaps})
 
 
 def correlated_background(rho: float) -> Composition:
@@ -67,7 +73,7 @@ def converse_gap() -> float:
 
 def length() -> Toy:
     """The LCS read off pairs alone draws K objects for every K; places are asked for at random."""
-    truth, each = cpc.objects(side=3), 20
+    truth, each = cpc.object_images(side=3), 20
     order = torch.rand(40, 9, generator=torch.Generator().manual_seed(0)).argsort(1).argsort(1)
     cond = (order < torch.arange(40)[:, None] // 4).float().repeat_interleave(each // 4, 0)
     learned = cpc.local(cpc.learn_from_pairs(truth))
@@ -75,7 +81,7 @@ def length() -> Toy:
     there = torch.stack([drawn[:, list(block)].mean(1).abs() > 0.5 for block in truth.blocks], 1)
     right = (there == cond.bool()).all(1)
     return Toy(
-        judged({"lemma1/length": mean(right.numpy())}),
+        judged_claims({"lemma1/length": mean(right.numpy())}),
         {"asked": cond.sum(1), "drawn": there.sum(1), "images": drawn[::each].view(-1, 6, 6)},
     )
 
@@ -86,14 +92,16 @@ def relaxation() -> Toy:
     for epsilon, sigma in [*((e, 0.0) for e in epsilons), *((0.3, s) for s in sigmas)]:
         p, of = Coupled(epsilon), errors(Coupled(epsilon), sigma)
         values = {K: exact.kl(p.given(K), cpc.induced(p, K), sigma) for K in sets}
-        ratios += [(value + 3 * error) / bound(of, K) for K, (value, error) in values.items()]
-        curve.append((*values[J], bound(of, J)))
+        ratios += [
+            (value + 3 * error) / lemma_2_bound(of, K) for K, (value, error) in values.items()
+        ]
+        curve.append((*values[J], lemma_2_bound(of, J)))
     against_epsilon, against_noise = curve[: len(epsilons)], curve[len(epsilons) :]
     # Epsilon grows tenfold between them.
     slope = math.log10(against_epsilon[2][0] / against_epsilon[0][0])
     far = math.log10(gaussian_conditional_kl(0.1, 1e4) / gaussian_conditional_kl(0.1, 1e2)) / 2
-    ours = [bound(errors(Coupled(0.3), s), J) for s in sigmas]
-    theirs = [bound(errors(Coupled(0.3), s, as_in_lemma_3=True), J) for s in sigmas]
+    ours = [lemma_2_bound(errors(Coupled(0.3), s), J) for s in sigmas]
+    theirs = [lemma_2_bound(errors(Coupled(0.3), s, as_in_lemma_3=True), J) for s in sigmas]
     measured = {
         "lemma2/bound": max(ratios),
         "lemma2/order": slope,
@@ -104,7 +112,7 @@ def relaxation() -> Toy:
         "claim1/derivative": claim_1(),
     }
     return Toy(
-        judged(measured),
+        judged_claims(measured),
         {
             "epsilon": list(epsilons),
             "by_epsilon": against_epsilon,
@@ -151,9 +159,9 @@ def feature_space() -> Toy:
     apart = [exact.kl_gaussian(*orders_of_noising(gaussian([0.0], 1.0), double, t)) for t in ts]
     tilted = normal(torch.zeros(7).double(), A @ A.T + torch.eye(7).double())
     turned = [abs(exact.kl_gaussian(*orders_of_noising(tilted, turn, t))) for t in ts]
-    cos = max(cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
+    cos = max(mean_cosines(random_composition(seed))[off].abs().max().item() for seed in range(10))
     like = features.Correlated(0.5)
-    fooled = lcs_gap(like, 0.4, cpc.NOTHING) if cosines(like)[off].abs().max() < 1e-12 else 0.0
+    fooled = lcs_gap(like, 0.4, cpc.NOTHING) if mean_cosines(like)[off].abs().max() < 1e-12 else 0.0
     measured = {
         "corollary1/f_lcs": worst(f_lcs, *maps),
         "feature/turned": worst(through_pixels, "turned"),
@@ -165,7 +173,7 @@ def feature_space() -> Toy:
         "equation3/necessary": cos,
         "equation3/not_sufficient": fooled,
     }
-    return Toy(judged(measured), {"t": ts, "doubled": apart, "turned": turned})
+    return Toy(judged_claims(measured), {"t": ts, "doubled": apart, "turned": turned})
 
 
 def section_d(A: Tensor, turn: Tensor) -> dict[str, float]:
@@ -175,7 +183,7 @@ def section_d(A: Tensor, turn: Tensor) -> dict[str, float]:
     sheared, turned = FeatureComposition(base, A), FeatureComposition(base, turn)
     maps = [features.time_map(turned.given(J), turn, t) for t in (0.1, 1.0, 10.0)]
     x = sheared.given(J).sample(20, seed=0, sigma=T)
-    own = features.flow(sheared.given(J), x, T, 0.0)
+    own = features.gaussian_flow(sheared.given(J), x, T, 0.0)
     levels = noise_levels(128, sigma_max=T).double()
 
     def gap(fixed: bool) -> float:
@@ -230,7 +238,7 @@ def projective() -> Toy:
         "projective/clutter": on["clutter"],
         "projective/crowd": on["crowd"],
     }
-    return Toy(judged(measured), {name: x.mean(0) for name, x in drawn.items()})
+    return Toy(judged_claims(measured), {name: x.mean(0) for name, x in drawn.items()})
 
 
 def compose(parts: list[Mixture], background: Mixture) -> Tensor:
@@ -269,7 +277,7 @@ def machines() -> Toy:
         "machine/ideal_count": float(found["ideal"].max()),
     }
     return Toy(
-        judged(measured),
+        judged_claims(measured),
         {
             "names": list(drawn),
             "found": torch.stack(list(found.values())),

@@ -65,12 +65,12 @@ class Composition:
 
     def given(self, J: Asked) -> Mixture:
         """Equation 2."""
-        rest = outside(self.n, [self.blocks[j] for j in J])
+        rest = outside_blocks(self.n, [self.blocks[j] for j in J])
         active = [(self.blocks[j], self.asked[j]) for j in J]
         return independent([(rest, self.empty.marginal(rest)), *active])
 
 
-def outside(n: int, blocks: Sequence[Pixels]) -> Pixels:
+def outside_blocks(n: int, blocks: Sequence[Pixels]) -> Pixels:
     taken = set(chain.from_iterable(blocks))
     return [i for i in range(n) if i not in taken]
 
@@ -83,11 +83,11 @@ def subsets(p: Conditional, J: Asked) -> Iterator[tuple[Pixels, Asked]]:
     """(N_i, L_i(J)) of Lemma 1, once for each block that shares them; background M_b last."""
     for j, block in enumerate(p.blocks):
         yield block, frozenset({j}) & J
-    yield outside(p.n, p.blocks), NOTHING
+    yield outside_blocks(p.n, p.blocks), NOTHING
 
 
 @lru_cache(maxsize=4096)
-def read(p: Conditional, J: Asked) -> tuple[tuple[Pixels, Mixture], ...]:
+def local_parts(p: Conditional, J: Asked) -> tuple[tuple[Pixels, Mixture], ...]:
     """p(x_N | c_L) for every (N, L): all that the LCS ever looks at."""
     return tuple((N, p.given(L).marginal(N)) for N, L in subsets(p, J))
 
@@ -95,14 +95,14 @@ def read(p: Conditional, J: Asked) -> tuple[tuple[Pixels, Mixture], ...]:
 def local_score(p: Conditional, x: Vectors, sigma: Noise, J: Asked) -> Vectors:
     """The LCS of Definition 1 with the subsets of Lemma 1."""
     score = torch.empty_like(x)
-    for N, marginal in read(p, J):
+    for N, marginal in local_parts(p, J):
         score[:, list(N)] = marginal.score(x[:, list(N)], sigma)
     return score
 
 
 def induced(p: Conditional, J: Asked) -> Mixture:
     """Whose score the LCS is: the product of the marginals it reads, C*_J[p] of section C."""
-    return independent(read(p, J))
+    return independent(local_parts(p, J))
 
 
 def line_integral(p: Conditional, x: Vectors, sigma: float, J: Asked) -> Float[Tensor, " batch"]:
@@ -159,12 +159,12 @@ def learn_from_pairs(p: Conditional) -> Composition:
 
     asked = tuple(seen(block, j) for j, block in enumerate(p.blocks))
     away = [(block, seen(block, j + 1)) for j, block in enumerate(p.blocks)]
-    rest = outside(p.n, p.blocks)
+    rest = outside_blocks(p.n, p.blocks)
     empty = independent([(rest, seen(rest, 0)), *away])
     return Composition(empty, tuple(map(tuple, p.blocks)), asked)
 
 
-def objects(side: int, width: float = 0.1) -> Composition:
+def object_images(side: int, width: float = 0.1) -> Composition:
     """Images of side x side places of 2 x 2 pixels: objects are +-1, an empty place is 0."""
     pixels = torch.arange(4 * side**2).view(side, 2, side, 2).transpose(1, 2).reshape(-1, 4)
     shown = mixture([[1.0] * 4, [-1.0] * 4], width)
@@ -182,7 +182,7 @@ def random_composition(seed: int, factorised: bool = True, count: int = 3) -> Co
     blocks = tuple(tuple(i for i in range(pixels) if block_of[i] == j) for j in range(count))
     empty = _random_mixture(pixels, generator)
     if factorised:
-        parts = [*blocks, outside(pixels, blocks)]
+        parts = [*blocks, outside_blocks(pixels, blocks)]
         empty = independent([(part, _random_mixture(len(part), generator)) for part in parts])
     asked = tuple(_random_mixture(len(block), generator) for block in blocks)
     return Composition(empty, blocks, asked)

@@ -82,7 +82,7 @@ def time_map(p: Mixture, A: Float[Tensor, "n n"], t: float) -> Float[Tensor, "n 
     return power(pushed + t**2 * eye, 0.5) @ R @ power(S + t**2 * eye, -0.5)
 
 
-def flow(p: Mixture, x: Vectors, t: float, lower: float) -> Vectors:
+def gaussian_flow(p: Mixture, x: Vectors, t: float, lower: float) -> Vectors:
     """Of p = N(mu, S), from x of N_t[p]: mu + (S + lower^2)^{1/2} (S + t^2)^{-1/2} (x - mu)."""
     mu, S = one_gaussian(p)
     eye = torch.eye(len(S), dtype=S.dtype)
@@ -107,7 +107,7 @@ def sample_through_features(
     return x
 
 
-def cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
+def mean_cosines(p: Conditional) -> Float[Tensor, "conditions conditions"]:
     """Equation 3: cosines between mu_i - mu_b; a CPC has zeros off the diagonal; others may."""
     mu_b = p.given(NOTHING).mean
     ways = torch.stack([p.given(frozenset({j})).mean - mu_b for j in range(len(p.blocks))])

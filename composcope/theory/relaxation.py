@@ -76,7 +76,7 @@ def errors(p: Coupled, sigma: float, as_in_lemma_3: bool = False) -> list[tuple[
     return [(worst[0][0], worst[0][0]), *((inactive, active) for inactive, active in worst[1:])]
 
 
-def bound(of: list[tuple[float, float]], J: Asked) -> float:
+def lemma_2_bound(of: list[tuple[float, float]], J: Asked) -> float:
     """The right-hand side of Lemma 2."""
     return sum(active if i - 1 in J else inactive for i, (inactive, active) in enumerate(of))
 

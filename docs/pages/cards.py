@@ -14,11 +14,11 @@ from pathlib import Path
 
 from composcope.evaluation.detect import About
 from composcope.experiments import text_control
-from composcope.explore.models import training as training_words
+from composcope.explore.models import training_sentence as training_words
 from composcope.files import parse_json, read_lines
 from composcope.report.commands import command
 from composcope.report.looks import label
-from composcope.report.marks import paper_words, told, two, verdict
+from composcope.report.marks import paper_words, two, verdict, with_interval
 from composcope.report.material import FINAL, of_side, one
 from composcope.report.tables import Cell, Html, Table, by_number, command_cell, localities
 from composcope.results import Row, gather, where
@@ -72,8 +72,8 @@ def list_line(name: str, config: Config, rows: Sequence[Row]) -> list[Cell]:
         else trained_on(config),
         f"{size} x {size}",
         f"{seen(config):,}",
-        told(reached) if reached else "",
-        told(nine) if nine else "",
+        with_interval(reached) if reached else "",
+        with_interval(nine) if nine else "",
     ]
 
 
@@ -258,13 +258,15 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
         paper = () if config.teacher else paper_k_max(config)  # the paper has no students
         beside = verdict(reached, paper).words
         theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
-        lines.append(f"K_max is {told(reached)} by the paper's rule{theirs}.")
+        lines.append(f"K_max is {with_interval(reached)} by the paper's rule{theirs}.")
     if eight := one(rows, side, "length/k_max", rule="eight"):
-        lines.append(f"On eight images, as many as the paper counted, it is {told(eight)}.")
+        lines.append(
+            f"On eight images, as many as the paper counted, it is {with_interval(eight)}."
+        )
     if strict:
-        lines.append(f"K_max is {told(strict)} by our own strict rule.")
+        lines.append(f"K_max is {with_interval(strict)} by our own strict rule.")
     found = {row.K: row for row in of_side(rows, side, "length/found")}
-    shown = [f"{told(found[K])} of {K}" for K in SHOWN_K if K in found]
+    shown = [f"{with_interval(found[K])} of {K}" for K in SHOWN_K if K in found]
     what = "Places filled" if asked and asked.has_places else "Conditions met"
     if shown:
         lines.append(f"{what}, on average: {', '.join(shown)}.")
@@ -273,7 +275,7 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
         chance = f" (chance: {two(share.chance)})" if share.chance else ""
         lines.append(
             f"Its conditional locality, the share of a condition's effect that lies near its place, "
-            f"is {told(share)}{chance}."
+            f"is {with_interval(share)}{chance}."
         )
     return lines or ["Nothing of this is measured."]
 
@@ -289,7 +291,9 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
         )
     none = one(rows, side, "length/drawn", K=0)
     if none and none.value:
-        lines.append(f"Asked for nothing, it still draws {told(none)} objects in an image.")
+        lines.append(
+            f"Asked for nothing, it still draws {with_interval(none)} objects in an image."
+        )
     extras = most_unlabelled(config.labels, config.objects[1])
     if extras:
         whose = "an image that its teacher was trained on" if config.teacher else "a training image"
@@ -337,7 +341,7 @@ def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
         found = [[row for row in values[what] if row.K == K] for what in BY_K]
         judged = [own[-1] for own in values.values() if own]
         again = command_cell(command(of_side(rows, side, "length/found") or judged))
-        by_k.append([str(K), *(told(own[-1]) if own else "" for own in found), again])
+        by_k.append([str(K), *(with_interval(own[-1]) if own else "" for own in found), again])
     parts = []
     if by_k:
         parts += [BY_K_NOTE, table(Table(("K", *BY_K, "command"), by_k))]
@@ -345,7 +349,7 @@ def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
     if looks.lines:
         parts += ["Where its score looks:", table(looks)]
     every = [
-        [*setting(row), told(row), command_cell(command([row]))]
+        [*setting(row), with_interval(row), command_cell(command([row]))]
         for row in where(rows, what="length/k_max")
     ]
     if every:
@@ -403,7 +407,7 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
     highest = max((row.sigma or 0 for row in thirds), default=0)
     for row in where(thirds, sigma=highest):
         chance = "" if row.chance is None else two(row.chance)
-        lines.append([str(row.condition), told(row), chance])
+        lines.append([str(row.condition), with_interval(row), chance])
     note = (
         "The share of a word's effect, at the highest noise level, that lies in the third of the "
         "picture that its phrase names."

@@ -16,7 +16,7 @@ from composcope.report.pictures import FIGURE_1, SHOWN_K
 from composcope.report.section_figures import SIDES
 from composcope.report.sections import K_MAX_WORDS, SECTIONS, Section, known_sides
 from composcope.report.tables import Cell, Table, swatch
-from composcope.report.words import NOT_SO, facts, headline, not_so
+from composcope.report.words import NOT_SO, facts, failures, headline
 from composcope.results.samples import Samples
 from composcope.study.effects import Side
 from docs.pages.markdown import folded, joined, picture, plain, table
@@ -76,7 +76,7 @@ def written(section: Section, material: Material, figures: dict[str, Figure]) ->
         )
     if section.name == "sure":
         parts.append("### What did not come out")
-        for title, lines in not_so(material.rows, SIDES).items():
+        for title, lines in failures(material.rows, SIDES).items():
             parts.append(f"**{title}.** {NOT_SO[title]}")
             parts.append("\n".join(f"- {plain(line)}" for line in lines))
     return parts

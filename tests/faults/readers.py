@@ -145,7 +145,7 @@ def pictures_of(path: Path) -> Any:
 
 def words_of(path: Path) -> Any:
     (path.parent / "a.png").write_bytes(png())
-    return sources.words(path.parent)
+    return sources.vocabulary_of(path.parent)
 
 
 def asked_of(path: Path) -> Any:
