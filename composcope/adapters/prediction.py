@@ -53,7 +53,7 @@ class Adapted:
         self._shape = shape
 
     def __call__(self, x: X, sigma: Any, cond: Cond = None) -> X:
-        at = check_levels(x, sigma)
+        at = sigmas_of(x, sigma)
         if self._shape is not None and x.shape[1] != self._shape[0]:
             raise InputError(f"x has {x.shape[1]} channels; the model takes {self._shape[0]}")
         self.check_cond(cond, x)
@@ -178,7 +178,7 @@ def check_shape(shape: Any) -> None:
         raise InputError(f"shape is (channels, height, width), not {shape!r}")
 
 
-def check_levels(x: Any, sigma: object) -> Sigmas:
+def sigmas_of(x: Any, sigma: object) -> Sigmas:
     """sigma, if it is one noise level an image of x."""
     if not isinstance(x, Tensor) or x.ndim != 4:
         given = list(x.shape) if isinstance(x, Tensor) else type(x).__name__

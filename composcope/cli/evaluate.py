@@ -55,14 +55,7 @@ def main(args: Args) -> None:
     add_rows(args.out, rows)
     write_pngs(folder, {"sheet": answer_sheet(list(answers.values())), "exact": curve_figure(rows)})
     then = options.line(args.conditioner, "locality", args.run or "exp1") + "; composcope report"
-    tell_rows(
-        rows,
-        args.out,
-        args.json,
-        f"sheet, curve and images: {folder}",
-        then,
-        evaluation_table(rows),
-    )
+    tell_rows(rows, args.out, args.json, f"pictures: {folder}", then, evaluation_table(rows))
 
 
 def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:

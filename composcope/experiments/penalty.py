@@ -91,7 +91,7 @@ def main(
         print_plan_of_sweep(preset, small_images, images)
         return []
 
-    small_runs(preset, small_images, num, samples, levels, from_nothing, work, out)
+    train_sweep(preset, small_images, num, samples, levels, from_nothing, work, out)
     weight, radius = best(read_rows(out))
     print(f"a weight of {weight:g} beyond {radius:g} of the image did best")
     for run in LONGER:
@@ -111,7 +111,7 @@ def main(
     return rows
 
 
-def small_runs(
+def train_sweep(
     preset: str,
     images: int,
     num: int,

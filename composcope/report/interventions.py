@@ -148,11 +148,12 @@ def student(rows: Sequence[Row]) -> str:
         return ""
     passes = one(rows, EXP2_LOCAL, "length/evaluations")
     cost = f" in {two(passes.value)} passes at K = {passes.K}" if passes else ""
+    teacher = k_max_row(rows, EXP2_LOCAL)
+    shares = [with_interval(conditional(rows, side)) for side in (DISTILLED, EXP2)]
     return (
         f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. Its "
-        f"K_max is {with_interval(reached)}, its teacher's "
-        f"{with_interval(k_max_row(rows, EXP2_LOCAL))}. Its conditional locality is {with_interval(conditional(rows, DISTILLED))}, that of exp2 "
-        f"{with_interval(conditional(rows, EXP2))}."
+        f"K_max is {with_interval(reached)}, its teacher's {with_interval(teacher)}. Its conditional "
+        f"locality is {shares[0]}, that of exp2 {shares[1]}."
     )
 
 

@@ -91,7 +91,7 @@ class Stored:
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed
-        self.images = picture_tensor(read_pictures(path), (side, side), view, path)
+        self.images = picture_stack(read_pictures(path), (side, side), view, path)
 
     def __call__(self, start: int, count: int) -> tuple[Tensor, None]:
         n = len(self.images)
@@ -103,7 +103,7 @@ class Stored:
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
 
 
-def picture_tensor(
+def picture_stack(
     pictures: list[np.ndarray], size: tuple[int, int], view: str, path: Path
 ) -> Tensor:
     """Pictures from `path`, all of this (width, height): [n, 3, height, width]."""
@@ -167,5 +167,5 @@ def examples_of(model: Model, images: Images) -> Make:
 def as_x(pictures: list[np.ndarray], shape: tuple[int, int, int], path: Path) -> Tensor:
     """Pictures as x in [-1, 1]."""
     channels, height, width = shape
-    x = picture_tensor(pictures, (width, height), "full", path).float() / 127.5 - 1
+    x = picture_stack(pictures, (width, height), "full", path).float() / 127.5 - 1
     return x if channels == 3 else x.mean(1, keepdim=True)
