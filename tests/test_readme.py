@@ -63,7 +63,7 @@ def test_the_numbers_are_those_of_the_rows(measured):
 def test_the_numbers_at_equal_images_are_those_of_the_rows(measured):
     table = README.split("| filled of 6 |")[1].split("\n\n")[0]
     lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-    assert len(lines) == 11
+    assert len(lines) == 12
     usual = {"intervention": None, "images": 64_000}
     for run, _, *told in lines:
         (filled,) = measured(
@@ -98,6 +98,15 @@ def test_what_is_said_of_the_list_is_measured(measured):
     for run, words in (("exp3l", "fills {} of 9"), ("exp3", "256,000 images, exp3 {}.")):
         (nine,) = measured(what="length/found", K=9, asked="paper", run=run, images=256_000)
         assert words.format("{value:.1f} [{low:.1f}, {high:.1f}]".format(**nine)) in text
+
+
+def test_what_is_said_of_the_objects_in_training_is_measured(measured):
+    filled = [
+        measured(what="length/found", K=9, run=run, asked="paper", images=64_000)[0]["value"]
+        for run in ("exp1-two", "exp1", "exp1-four", "exp1-five", "exp1-six")
+    ]
+    words = "fill {:.1f}, {:.1f}, {:.1f}, {:.1f} and {:.1f} of 9 places".format(*filled)
+    assert words in " ".join(README.split())
 
 
 def test_what_is_said_of_all_models_is_measured():
