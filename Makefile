@@ -9,10 +9,11 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 demo: .venv/installed
 	$(BIN)/composcope demo
 
-# Two processes, a file of tests each: on two cores nearly twice as quick. tests/conftest.py has the
-# order of the files; left to itself, xdist would begin with those of the most tests.
+# Three processes, a file of tests each: on two cores one of them often waits for a child of its own.
+# tests/conftest.py has the order of the files; left to itself, xdist would begin with those of the
+# most tests.
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed
 	$(BIN)/ruff check .

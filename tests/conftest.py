@@ -58,3 +58,14 @@ def _denormals() -> Iterator[None]:
     yield
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
+
+
+@pytest.fixture(autouse=True)
+def _conditioners() -> Iterator[None]:
+    """What a test adds to the conditioners is not there for the next one of its process."""
+    from composcope.scenes.condition import CONDITIONERS
+
+    known = dict(CONDITIONERS)
+    yield
+    CONDITIONERS.clear()
+    CONDITIONERS.update(known)

@@ -311,7 +311,7 @@ def test_the_report_shows_what_is_measured():
     small = [r for i in range(4) for r in known(f"r{i}", i / 10, losses[i], 1 + i / 2)]
     rows = [*curve, row("overlap/fails", 0.17, run="exp1"), *colours, *small, *prediction(small)]
     said = " ".join(beyond(rows))
-    assert "of 0.17 (exp1)" in said and "of 4 colours color draws" in said
+    assert "0.17 (exp1)" in said and "of 4 colours color draws" in said
     assert "1 [1, 1] for the early conditional locality" in said
     assert len(intervention_figures(Material(rows))) == 3
     forced = next(section for section in sections.SECTIONS if section.name == "forced")

@@ -28,13 +28,13 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 # fmt: off
 MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
     BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P"},
-    VIOLET: {"exp1-one": "v", "exp1-one-edm2": "X"},
+    VIOLET: {"exp1-one": "v"},
     LIME: {"exp1-five": "^"},
     VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
     GREEN: {("exp2", "local"): "^", ("exp2", "smooth"): "v", ("exp2", "annealed"): "<",
             ("exp2", "own"): ">", ("exp2", "composed"): "X",
             ("color", "own"): ">", ("text_control", "own"): ">"},
-    ROSE: {("color", "peaks"): "*", ("text_control", "peaks"): "*"},
+    ROSE: {"exp1-one-edm2": "X", ("color", "peaks"): "*", ("text_control", "peaks"): "*"},
     TEAL: {"random": "p"},
     MAGENTA: {"exp2-student": "*"},
     PURPLE: {"exp2l": "D"},

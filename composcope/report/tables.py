@@ -175,6 +175,7 @@ def intervention_line(rows: Sequence[Row], done: Intervention | None) -> Line:
         "radius, image sides": two(done.radius) if done and done.radius is not None else "",
         "filled of 9 [95 %]": with_interval(filled),
         "strict rule [95 %]": if_known(k_max_row(rows, side, "strict")),
+        "images for each K": str(filled.n) if filled and filled.n else "",
         "network calls a step": two(calls.value) if calls else "",
         "command": command_cell(command([filled]) if filled else again),
     }
