@@ -272,8 +272,9 @@ def number_words(value: Any, none: str) -> str:
     return value or none
 
 
-def network_words(run: str, preset: str) -> tuple[str, str] | None:
-    """What the network of a run sees, and how it is built, in words; None of what is not trained."""
+def network_words(run: str, preset: str) -> tuple[str, str, str] | None:
+    """What the network of a run sees, how it is built and how it takes labels, in words; None of
+    what is not trained."""
     if run not in BY_NAME:
         return None
     config = BY_NAME[run].config(preset)
@@ -281,15 +282,15 @@ def network_words(run: str, preset: str) -> tuple[str, str] | None:
     patches = f"patches of {2 * size.radius + 1} of {size.grid_size} cells"
     levels = f"levels {size.mult} of width {size.width}"
     labels = "gains linear in labels" if size.bilinear else "labels as in EDM2"
-    built = f"{size.blocks} blocks on {levels}, attention {size.attention}, {labels}"
-    return "whole images" if config.net == "global" else patches, built
+    built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
+    return "whole images" if config.net == "global" else patches, built, labels
 
 
 def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
     """Whether the comparison is at equal images, network and tolerance, or what differs."""
     told = unequal(above, below, preset)
     first, second = (network_words(side.run, preset) for side in (effect.above, effect.below))
-    both = zip(("on", "of"), first or (), second or (), strict=False)
+    both = zip(("on", "of", "with"), first or (), second or (), strict=False)
     unlike = [f"network {of} {one} against {other}" for of, one, other in both if one != other]
     told += unlike[:1]  # networks that see other things are also built otherwise
     if told:
