@@ -16,9 +16,10 @@ import pytest
 import composcope
 from composcope.cli import arguments, module_of
 from composcope.pictures import picture_size, read_picture
+from composcope.report.cells import Html, Table, command_cell
 from composcope.report.marks import Verdict
 from composcope.report.material import Material
-from composcope.report.tables import Html, Table, by_number, command_cell
+from composcope.report.tables import by_number
 from composcope.results import Row, add_rows
 from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED

@@ -4,9 +4,9 @@ import html
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from composcope.report.cells import Html, Line, Table, cell, command_cell, folded, html_table
 from composcope.report.commands import command
 from composcope.report.marks import two, with_interval
-from composcope.report.tables import Html, Line, Table, cell, command_cell, folded, html_table
 from composcope.results import Row, grouped
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over

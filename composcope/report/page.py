@@ -14,7 +14,7 @@ from pathlib import Path
 
 from composcope.errors import InputError
 from composcope.files import write_text
-from composcope.report import marks, tables, words
+from composcope.report import cells, marks, words
 from composcope.report.drawing import asset, style
 from composcope.report.figures import lines_over, met, over_noise
 from composcope.report.material import Material, one
@@ -41,7 +41,7 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
             raise InputError(
                 f"--compare {side.run}: nothing is measured of it; composcope evaluate does it"
             )
-    lines: list[list[tables.Cell]] = []
+    lines: list[list[cells.Cell]] = []
     for by in COMPARED:
         found = [one(material.rows, side, by.what, **by.coordinates) for side in sides]
         if any(found):
@@ -59,7 +59,7 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     return (
         f"<section id=compared><h2>{html.escape(runs[0])} beside "
         f"{html.escape(runs[1])}</h2>{figure_1(material, sides)}"
-        f"{gallery(shown, 'Nothing over K is measured.')}{tables.Table(head, lines)}"
+        f"{gallery(shown, 'Nothing over K is measured.')}{cells.Table(head, lines)}"
         "<p class=small>All numbers of both runs stand, with their commands, in the sections "
         "below.</p></section>"
     )

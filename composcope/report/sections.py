@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from composcope.report import section_figures, tables, words
+from composcope.report.cells import Table, folded
 from composcope.report.every_number import every_number
 from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
@@ -22,7 +23,6 @@ from composcope.report.section_figures import (
     SINGLES,
     TRAINED_LOCAL,
 )
-from composcope.report.tables import Table, folded
 from composcope.results import Row, where
 from composcope.study.effects import Side, at_equal_images
 from composcope.study.table import BY_NAME, Intervention

@@ -16,11 +16,12 @@ from composcope.evaluation.detect import About
 from composcope.experiments import text_control
 from composcope.explore.models import training_sentence as training_words
 from composcope.files import parse_json, read_lines
+from composcope.report.cells import Cell, Html, Table, command_cell
 from composcope.report.commands import command
 from composcope.report.looks import label
 from composcope.report.marks import paper_words, two, verdict, with_interval
 from composcope.report.material import FINAL, of_side, one
-from composcope.report.tables import Cell, Html, Table, by_number, command_cell, localities
+from composcope.report.tables import by_number, localities
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config, Teacher, flat
 from composcope.runs.model import conditioner_of

@@ -3,8 +3,8 @@
 import html
 import re
 
+from composcope.report.cells import Cell, Html, Table
 from composcope.report.marks import Verdict
-from composcope.report.tables import Cell, Html, Table
 
 MARKED = {"*": r"\*", "<": "&lt;", "|": r"\|", "\n": " "}
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from composcope.report.cells import Cell, Table
 from composcope.report.drawing import multiple
 from composcope.report.figures import rule
 from composcope.report.marks import kind, name, two
@@ -15,7 +16,7 @@ from composcope.report.material import Material, of_side
 from composcope.report.pictures import FIGURE_1, SHOWN_K
 from composcope.report.section_figures import SIDES
 from composcope.report.sections import K_MAX_WORDS, SECTIONS, Section, known_sides
-from composcope.report.tables import Cell, Table, swatch
+from composcope.report.tables import swatch
 from composcope.report.words import NOT_SO, facts, failures, headline
 from composcope.results.samples import Samples
 from composcope.study.effects import Side
