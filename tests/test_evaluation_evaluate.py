@@ -90,6 +90,18 @@ def test_extra_objects_are_a_fault_unless_labels_left_objects_out():
         assert k_maxes(evaluate(drawer, K=(1, 2), num=2, steps=2))["paper"] == expected
 
 
+def test_others_that_labels_leave_out_are_also_told_and_not_judged():
+    corners = [(0.15, 0.85), (0.15, 0.6), (0.85, 0.85)]
+    more = lambda conditions: [*conditions, *corners]  # noqa: E731
+    rows = evaluate(Exact(GRID, more, {"labels": "one"}), K=(1, 2), num=8, steps=2)
+    reached = {"paper": 0, "eight": 0, "strict": 0, "places": 2, "places_eight": 2}
+    assert k_maxes(rows) == reached  # one label leaves two of three objects out, not three
+    assert numbers(rows, "most_extra") == {1: 3, 2: 3}
+    rows = evaluate(Exact(GRID, more), K=(1,), num=8, steps=2)  # all labels leave none out
+    assert k_maxes(rows) == {"paper": 0, "eight": 0, "strict": 0}
+    assert not numbers(rows, "most_extra")
+
+
 def test_a_drawer_that_does_not_say_how_it_was_trained_has_no_rule_of_the_paper():
     drawer = Exact(GRID)
     drawer.about = {}

@@ -1,5 +1,6 @@
 """From answers to rows: shares, objects an image, K_max, and what the detector may be to blame for."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from composcope.evaluation.answers import Answers
 from composcope.evaluation.k_max import (
     PAPER_IMAGES,
     Error,
-    Rule,
     k_max,
     k_max_on_eight,
     paper_rule,
@@ -20,6 +20,8 @@ from composcope.evaluation.k_max import (
 from composcope.evaluation.matching import Outcome
 from composcope.results import Estimate, Row, mean, row
 from composcope.scenes.condition import SumOfParts
+
+ON_EIGHT = {"paper": "eight", "places": "places_eight"}  # the same rule on eight images
 
 
 def length_rows(
@@ -40,16 +42,33 @@ def length_rows(
             rows.append(row(f"length/{name}", interval(values), **coordinates, K=K))
         if K > 0 and error and trained:
             rows.append(row("length/error", error.share(K, len(of_K), trained), **coordinates, K=K))
-    rules: dict[str, Rule] = {"strict": strict_rule}
-    if trained:
-        rules["paper"] = paper_rule(trained, error)
-    for name, rule in rules.items():
-        found = k_max(outcomes, rule, extras)
+        if extras:
+            most = max(outcome.extra for outcome in of_K)
+            rows.append(row("length/most_extra", most, **coordinates, K=K))
+    for name, found in k_maxes(outcomes, error, trained, extras).items():
         rows.append(row("length/k_max", found, **coordinates, rule=name, max_K=max(outcomes)))
-    if trained and max(outcomes) > 0 and min(map(len, outcomes.values())) >= PAPER_IMAGES:
-        found = k_max_on_eight(outcomes, rules["paper"], extras)
-        rows.append(row("length/k_max", found, **coordinates, rule="eight", max_K=max(outcomes)))
     return rows
+
+
+def k_maxes(
+    outcomes: Mapping[int, Sequence[Outcome]],
+    error: Error | None,
+    trained: int | None,
+    extras: int,
+) -> dict[str, Estimate]:
+    """By our strict rule and by the paper's, also on as many images as the paper counted. Where
+    labels leave objects out, `extras` others are allowed; by the rules of places any number is."""
+    found = {"strict": k_max(outcomes, strict_rule, extras)}
+    if not trained:
+        return found
+    paper = paper_rule(trained, error)
+    allowed = {"paper": extras, "places": math.inf} if extras else {"paper": extras}
+    for name, others in allowed.items():
+        found[name] = k_max(outcomes, paper, others)
+    if max(outcomes) > 0 and min(map(len, outcomes.values())) >= PAPER_IMAGES:
+        for name, others in allowed.items():
+            found[ON_EIGHT[name]] = k_max_on_eight(outcomes, paper, others)
+    return found
 
 
 def image_numbers(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:

@@ -5,7 +5,8 @@ an interval.
 
 Two shares of the images of each K decide: `right` (K objects where they were asked for, no others;
 others are allowed where training labels leave objects out) and `near` (at least K - 2 of those
-asked for)."""
+asked for). How many others are allowed there the paper does not say; it tells them, as "+(0-2)".
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ Shares = Float[np.ndarray, " times"]
 Rule = Callable[[int, Shares, Shares, int], Bool[np.ndarray, " times"]]
 
 
-def is_right(outcome: Outcome, extras: int) -> bool:
+def is_right(outcome: Outcome, extras: float) -> bool:
     """All that was asked for, and no more than `extras` objects beside it."""
     return outcome.missing == 0 and outcome.extra <= extras
 
@@ -79,7 +80,7 @@ def largest(success: Mapping[int, Bool[np.ndarray, " times"]]) -> np.ndarray:
     return np.max(held * np.array(Ks)[:, None], axis=0)
 
 
-def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: int = 0) -> Estimate:
+def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: float = 0) -> Estimate:
     """K_max, and its 95 % interval over images resampled within each K; its ends are values of
     K_max themselves."""
     success = {}
@@ -97,7 +98,7 @@ def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: int = 0
 
 
 def k_max_on_eight(
-    outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: int = 0
+    outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: float = 0
 ) -> Estimate:
     """K_max as the paper counted it, on eight images a K: its median over many draws of eight, and
     the middle 95 % of them. The more images, the less a rule about every one of them allows."""
@@ -112,7 +113,7 @@ def k_max_on_eight(
 
 
 def shares_of(
-    outcomes: Mapping[int, Sequence[Outcome]], extras: int
+    outcomes: Mapping[int, Sequence[Outcome]], extras: float
 ) -> dict[int, Float[np.ndarray, "image right_near"]]:
     """By K from 1 on, for each image whether it is right and whether it is near."""
     return {

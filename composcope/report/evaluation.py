@@ -56,6 +56,8 @@ def verdict_text(row: Row) -> str:
         "paper": "the paper's rule",
         "strict": "strict rule",
         "eight": "the paper's rule on eight images",
+        "places": "the paper's rule, others not judged",
+        "places_eight": "the same on eight images",
     }[str(row.rule)]
     return f"K_max, {words}: {row.value}   95 % interval {row.low} to {row.high}"
 

@@ -56,7 +56,9 @@ class Row:
     max_K: int | None = None  # the most that were asked for, where the value is one over all K
     # an object counts within this share of the image's side of its place; of a claim
     tolerance: float | None = None
-    rule: str | None = None  # by which K_max is told: "paper", "strict" or "eight" (images)
+    # by which K_max is told: "paper", "strict", "eight" (images), "places" (others are not judged)
+    # or "places_eight"
+    rule: str | None = None
     steps: int | None = None  # of the sampler
     distance: float | None = None  # between asked places
 
