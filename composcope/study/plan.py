@@ -13,6 +13,7 @@ from typing import Any
 
 from composcope.errors import InputError
 from composcope.results import Row, gather, where
+from composcope.runs.config import Config
 from composcope.study import cost
 from composcope.study.schedule import Node, Study
 from composcope.study.table import STEPS, TOLERANCE, Intervention, Run, chosen
@@ -41,13 +42,21 @@ def plan(
     if preset not in cost.RATES:
         presets = ", ".join(cost.RATES)
         raise InputError(f"--preset: there is no preset {preset!r}; the presets are {presets}")
-    runs = chosen(only)
+    runs = chosen(only) if only is not None else distinct(chosen(), preset)
     place = Path(folder)
     trainings = [training_node(run, preset, place, seed) for run in runs]
     measured = [
         measuring_node(run, task, preset, place, num) for run in runs for task in tasks(run)
     ]
     return trainings + measured
+
+
+def distinct(runs: Sequence[Run], preset: str) -> tuple[Run, ...]:
+    """Without those that an earlier run is already: EDM2's labels are what most presets have."""
+    first: dict[Config, Run] = {}
+    for run in runs:
+        first.setdefault(run.config(preset), run)
+    return tuple(first.values())
 
 
 def training_node(run: Run, preset: str, folder: Path, seed: int) -> Node:
