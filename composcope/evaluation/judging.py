@@ -51,10 +51,7 @@ def length_rows(
 
 
 def k_maxes(
-    outcomes: Mapping[int, Sequence[Outcome]],
-    error: Error | None,
-    trained: int | None,
-    extras: int,
+    outcomes: Mapping[int, Sequence[Outcome]], error: Error | None, trained: int | None, extras: int
 ) -> dict[str, Estimate]:
     """By our strict rule and by the paper's, also on as many images as the paper counted. Where
     labels leave objects out, `extras` others are allowed; by the rules of places any number is."""
