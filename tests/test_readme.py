@@ -87,33 +87,65 @@ def test_what_is_said_of_the_list_is_measured(measured):
         in text
     )
     assert "of 6 (locality {value:.2f} [{low:.2f}, {high:.2f}])".format(**local) in text
-    right = [
-        100 * measured(what="length/exact", K=K, asked="random", **end)[0]["value"]
-        for K in (1, 2, 3, 4, 5)
-    ]
-    assert "three objects in {:.0f}, {:.0f} and {:.0f} % of images".format(*right) in text
-    assert "four and five in {3:.0f} and {4:.0f} %".format(*right) in text
-    (two,) = measured(what="length/complete", K=2, asked="paper", **end)
-    assert two["low"] < 0.5 < two["high"]  # "in half"
-    for run, words in (("exp3l", "fills {} of 9"), ("exp3", "256,000 images, exp3 {}.")):
+    for K, words in ((3, "three random places, {} of its images"), (5, "with five {}.")):
+        (right,) = measured(what="length/exact", K=K, asked="random", **end)
+        assert words.format(percent(right)) in text
+    for run, words in (("exp3l", "(exp3l) {}."), ("exp3", "256,000 images exp3 fills {} of 9")):
         (nine,) = measured(what="length/found", K=9, asked="paper", run=run, images=256_000)
         assert words.format("{value:.1f} [{low:.1f}, {high:.1f}]".format(**nine)) in text
 
 
+def percent(row) -> str:
+    return "{:.0f} [{:.0f}, {:.0f}] %".format(*(100 * row[end] for end in ("value", "low", "high")))
+
+
+def test_what_is_said_of_exact_images_is_measured(measured):
+    about = {"run": "exp1", "images": 256_000, "asked": "paper", "tolerance": 0.1}
+    four, six = (measured(what="length/exact", K=K, **about)[0] for K in (4, 6))
+    words = f"four objects, {percent(four)} of exp1's images are exactly right; with six, {percent(six)}"
+    assert words in " ".join(README.split())
+
+
 def test_what_is_said_of_the_objects_in_training_is_measured(measured):
     filled = [
-        measured(what="length/found", K=9, run=run, asked="paper", images=64_000)[0]["value"]
+        measured(what="length/found", K=9, run=run, asked="paper", images=64_000)[0]
         for run in ("exp1-two", "exp1", "exp1-four", "exp1-five", "exp1-six")
     ]
-    words = "fill {:.1f}, {:.1f}, {:.1f}, {:.1f} and {:.1f} of 9 places".format(*filled)
+    told = ["{value:.1f} [{low:.1f}, {high:.1f}]".format(**row) for row in filled]
+    words = f"fill {', '.join(told[:-1])} and {told[-1]} of 9 places"
     assert words in " ".join(README.split())
+
+
+def test_the_times_are_those_of_the_logs():
+    runs = ("exp1", "exp2", "exp2l", "exp2-student")
+    cards = [(ROOT / "docs" / "cards" / f"{run}.md").read_text() for run in runs]
+    one, two, patches, student = (
+        re.findall(r"\| time \| (\d+) minutes", card)[0] for card in cards
+    )
+    text = " ".join(README.split())
+    assert one == two and f"{one} minutes on one shared core, exp2l for {patches}." in text
+    assert f"no images and took {student} minutes" in text
+
+
+def test_the_faults_are_those_of_the_benchmark():
+    table = (ROOT / "docs" / "benchmarks.md").read_text()
+    kills, bad = (
+        sum(
+            int(count.replace(",", ""))
+            for count in re.findall(rf"^\| ([\d,]+) {what}", table, re.M)
+        )
+        for what in ("kills of", "bad ")
+    )
+    text = " ".join(README.split())
+    assert f"{kills} kills, 0 lost" in text and f"{bad:,} bad command lines and files" in text
 
 
 def test_what_is_said_of_all_models_is_measured():
     points = dots(gather([SHIPPED]), "filled")
     found = correlation(points)
-    words = f"{len(points)} models and snapshots their rank correlation is {found}"
-    assert words in " ".join(README.split())
+    text = " ".join(README.split())
+    assert f"Over {len(points)} models, counting" in text
+    assert f"the rank correlation of the two is {found}." in text
 
 
 def blocks(language: str) -> list[str]:

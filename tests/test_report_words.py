@@ -1,17 +1,19 @@
 """The report says what the rows say, and does not know the result beforehand."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from composcope.report.marks import paper_of, two, verdict
-from composcope.report.material import merge_rows, one
+from composcope.report.findings import claims, failures
+from composcope.report.marks import in_percent, paper_of, two, verdict
+from composcope.report.material import Material, material, merge_rows, one
 from composcope.report.section_figures import GROWING
+from composcope.report.sections import SECTIONS
 from composcope.report.words import (
-    claims,
     composes,
+    elsewhere,
     facts,
-    failures,
     forced,
     grows,
     headline,
@@ -19,9 +21,12 @@ from composcope.report.words import (
     policies,
     single,
     sure,
+    theory,
+    two_places,
 )
 from composcope.results import Row, where
-from composcope.study.effects import EFFECTS, Side
+from composcope.runs.model import SHIPPED
+from composcope.study.effects import EFFECTS, Side, at_equal_images
 from composcope.study.paper import PaperValue, v1, v3
 from composcope.study.table import LOCAL
 
@@ -115,20 +120,63 @@ def test_three_facts_with_one_number_each():
 
 def test_answers_name_what_is_not_measured():
     rows = [found("exp1", 8.0), found("exp2", 1.5), found("drop-one", 4.0)]
-    assert "Not measured: random." in policies(rows) and "cannot be said" in policies(rows)
-    assert "This is the paper's order" in policies([*rows, found("random", 6.0)])
-    assert "ours is all labels, all but one" in policies([*rows, found("random", 3.0)])
-    assert "Not measured: exp2 + local conditions, exp2-student, exp2l, exp2l-wide." in forced(rows)
+    assert "(not measured: random)." in policies(rows) and "order" not in policies(rows)
+    assert "one label, in the paper's order." in policies([*rows, found("random", 6.0)])
+    assert "order is all labels, a random number" in policies([*rows, found("random", 3.0)])
+    unknown = "exp2 + local conditions, exp2-student, exp2l, exp2l-wide"
+    assert f"1.5 [1.3, 1.7] with one label (exp2) (not measured: {unknown})." in forced(rows)
     assert "fail again" in forced([*rows, found("exp2l", 8.0), found("exp2l-wide", 2.0)])
     single = replace(found("exp2l-wide", 0.1, K=1), what="length/complete")
     wide = [found("exp2l", 8.0), found("exp2l-wide", 2.0), single]
-    assert "fail at one place already (10 % of images have it)" in forced([*rows, *wide])
+    assert "fail at one place already (10 [-10, 30] % of images have it)" in forced([*rows, *wide])
     assert "do as well" in forced([*rows, found("exp2l", 2.0), found("exp2l-wide", 2.0)])
     agree = composes([k_max("exp1", 7, 6, 8)], [Side("exp1"), Side("exp2")])
     assert "Not measured: exp1, exp2, exp3." in agree
-    assert "K_max is 7 [6, 8] for exp1 (paper: 9 in v1, 7 in v3)." in agree
     assert "for 2 of our runs: 1 in agreement and 1 not measured" in agree
+    assert "0.90 [0.88, 0.92] in exp1, not measured in exp2l" in looks([local("exp1", 0.9)])
     assert "Too few models" in looks([local("exp1", 0.9)])
+
+
+def sentences(text):
+    """A full stop or question mark ends one where a capital or nothing follows."""
+    return len(re.findall(r"[.?](?= [A-Z]|$)", text))
+
+
+@pytest.mark.parametrize("folder", [SHIPPED, None], ids=["shipped", "nothing"])
+def test_every_answer_is_one_or_two_sentences(folder):
+    found = material(folder, []) if folder else Material()
+    answers = {section.name: section.answer(found) for section in SECTIONS}
+    assert not [name for name, text in answers.items() if not 1 <= sentences(text) <= 2]
+    numbers = {name for name, text in answers.items() if re.search(r"\d", text)}
+    assert folder is None or numbers == {*answers}
+
+
+def test_colours_and_words():
+    """The mean over words of the highest noise level alone, with the mean of their intervals."""
+    what = {"what": "features/share_in_third", "run": "text", "n": 10}
+    rows = [
+        Row(value=value, low=value - 0.1, high=value + 0.2, sigma=sigma, condition=word, **what)
+        for word, sigma, value in (("red", 14.0, 0.4), ("cube", 14.0, 0.6), ("red", 2.0, 0.9))
+    ]
+    assert "0.50 [0.40, 0.70] of a word's effect" in elsewhere(rows)
+    assert elsewhere([]).count("not measured") == 2 and two_places([]) == []
+    reached = elsewhere([k_max("color", 1, 0, 1)])
+    assert "the model color reaches K_max 1 [0, 1] (paper: 7 in v1)." in reached
+    alike = Row("features/between", 0.41, low=0.4, high=0.42, run="color", index=6, layer="x")
+    assert "no closer to orthogonal than a mean cosine of 0.41 [0.40, 0.42]" in elsewhere([alike])
+    (told,) = two_places([Row("features/two_places", 0.4, low=0.3, high=0.5, run="text")])
+    assert "correlate at 0.40 [0.30, 0.50]" in told
+
+
+def test_theory_counts_what_holds():
+    rows = [Row("theory/x", 2.0, claim="some", holds=holds) for holds in (True, False, True)]
+    assert "2 of 3 claims of the paper's theory hold" in theory(rows)
+    assert "Not measured: Structured Identity Mapping" in theory(rows)
+    assert theory([]).startswith("Not measured: the paper's theory and Structured")
+
+
+def test_a_share_in_percent():
+    assert in_percent(Row("length/complete", 0.125, low=0.05, high=0.24)) == "12 [5, 24] %"
 
 
 def test_what_did_not_come_out_is_listed():
@@ -138,7 +186,7 @@ def test_what_did_not_come_out_is_listed():
     compared = lines["Comparisons of two runs"]
     assert any("exp1 above exp2 (Fig. 1). Not seen in places filled of 9." in x for x in compared)
     assert lines["K_max"] == ["exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower"]
-    assert lines["Claims of theory"] == ["some claim: 2 (predicted: <= 1)."]
+    assert lines["Claims of theory"] == ["some claim: 2 (predicted: ≤ 1)."]
     known = replace(claim, what="sim/clock")
     (told,) = failures([known], [])["Claims of theory"]
     assert "gradient descent on the stated loss" in told and "some claim" not in told
@@ -163,24 +211,22 @@ def test_every_finding_is_said_in_full():
 
 
 def test_more_objects_in_training():
-    """Figure 8: at equal images, so a longer run is shown by its earlier snapshot."""
+    """Figure 8, of runs after equally many images."""
     sides = GROWING[:3]
     assert [side.run for side in sides] == ["exp1-one", "exp1-two", "exp1"]
-    assert "not measured" in grows([found("exp1", 7.0)], sides)
-    early = {"snapshot": "early"}
-    rows = [found("exp1-one", 1.0), found("exp1-two", 6.0), found("exp1", 7.0, **early)]
+    rows = [found("exp1-one", 1.0), found("exp1-two", 6.0), found("exp1", 7.0, snapshot="early")]
     rows.append(found("exp1", 8.0, images=4000))
-    assert "1, 2 and 3 objects, models fill 1 [0.80, 1.2], 6 [5.8, 6.2] and 7 [6.8, 7.2]" in grows(
-        rows, sides
-    )
-    assert "As in the paper" in grows(rows, sides)
+    equal = at_equal_images(sides, rows)  # a longer run is shown by its earlier snapshot
+    told = grows(rows, equal)
+    assert "1, 2 and 3 objects, models fill 1 [0.80, 1.2], 6 [5.8, 6.2] and 7 [6.8, 7.2]" in told
+    assert "as in the paper" in told
     assert "here not always" in grows([*rows[:2], found("exp1", 5.0)], sides)
 
 
 def test_whether_the_way_labels_enter_decides():
     ours, theirs = found("exp1-one", 2.6, K=6), found("exp1-one-edm2", 1.1, K=6)
-    assert "(exp1-one-edm2): not measured." in single([ours])
-    assert "2.6 [2.4, 2.8] with linear labels" in single([ours, theirs])
+    assert "and not measured if they enter as in EDM2 (exp1-one-edm2)." in single([ours])
+    assert "2.6 [2.4, 2.8] of six places if its labels act linearly" in single([ours, theirs])
     assert "the way labels enter the network matters" in single([ours, theirs])
     assert "are not what makes it compose" in single([ours, replace(theirs, value=3.0)])
 

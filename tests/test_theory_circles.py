@@ -8,8 +8,8 @@ import torch
 
 from composcope import cli
 from composcope.experiments import circles as experiment
+from composcope.report.circles import contrasts_figure
 from composcope.report.commands import command
-from composcope.report.theory import contrasts_figure
 from composcope.results import Row, only, read_rows
 from composcope.theory.circles import CALLED, HELD_OUT, TRAINED, Circles, circle_claims
 

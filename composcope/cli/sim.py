@@ -11,7 +11,8 @@ from pathlib import Path
 from composcope import options
 from composcope.errors import InputError
 from composcope.files import write_png
-from composcope.report.theory import circles_figure, claims_table, toy_pictures
+from composcope.report.circles import circles_figure
+from composcope.report.theory import claims_table, toy_pictures
 from composcope.results import add_rows, check_out, tell_rows
 from composcope.theory.circles import DRAWS, circles
 from composcope.theory.measure import measured_toys

@@ -177,7 +177,7 @@ def overlap_answer(rows: Sequence[Row]) -> str:
     fails = where(rows, what="overlap/fails")
     if not fails:
         return ""
-    parts = [f"{two(row.value)} ({label(row.run, row.intervention)})" for row in fails]
+    parts = [f"{with_interval(row)} ({label(row.run, row.intervention)})" for row in fails]
     return (
         "When two places come closer, models still fill both in at least half of the images down to "
         f"these distances, in image sides: {and_list(parts)}."

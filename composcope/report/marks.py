@@ -45,6 +45,12 @@ def with_interval(row: Row | Estimate | None) -> str:
     return two(row.value) + ("" if row.low is None else f" [{two(row.low)}, {two(row.high)}]")
 
 
+def in_percent(row: Row) -> str:
+    """A share with its 95 % interval: "12 [5, 24] %"."""
+    low, high = row.estimate.ends
+    return f"{100 * row.estimate.value:.0f} [{100 * low:.0f}, {100 * high:.0f}] %"
+
+
 def name(side: Side) -> str:
     if side.intervention is None:
         return f"{side.run}{side.sigmas.words}"

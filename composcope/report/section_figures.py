@@ -1,12 +1,13 @@
 """The figures of each section of the page, with the words under them: functions of the material; of
 what is not measured there is none."""
 
-from composcope.report import features, interventions, locality
+from composcope.report import features, interventions, locality, words
+from composcope.report.circles import circles_figure, contrasts_figure
 from composcope.report.figures import forest, growth, lines_over, looks_at, met, over_noise, rule
 from composcope.report.marks import DISTILLED, EXP1, EXP2, EXP2_LOCAL, EXP2L, POLICIES, kind, name
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, those
-from composcope.report.theory import circles_figure, contrasts_figure, toy_figures
+from composcope.report.theory import toy_figures
 from composcope.results import grouped, where
 from composcope.study.effects import CONDITIONAL, FILLED_9, K_MAX, Side, at_equal_images
 from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT
@@ -39,6 +40,7 @@ NEAR = "share of the effect near the place"
 def compose_figures(material: Material) -> list[Shown]:
     rows = material.rows
     filled = met(lines_over(rows, MAIN, "length/found"), 3)
+    growing = at_equal_images(GROWING, rows)
     return those(
         {
             "A place is filled if an object was drawn there. Points are means over images, thin bars "
@@ -47,11 +49,7 @@ def compose_figures(material: Material) -> list[Shown]:
             "what each run was trained on.": forest(rows, SIDES, K_MAX, gaps=False),
             "How K_max is found, by an example. Each square is one of eight images, shaded by how "
             "many of the K objects it shows. K_max is the last K before the first cross.": rule(),
-            "The paper's Figure 8: does a model that saw more objects at once compose further? The "
-            "models differ only in the number of objects in their training images: one, one to two, "
-            "and so on. All were trained on equally many images.": growth(
-                rows, at_equal_images(GROWING, rows)
-            ),
+            words.grows(rows, growing): growth(rows, growing),
         }
     )
 
@@ -77,7 +75,9 @@ def look_figures(material: Material) -> list[Shown]:
             "looks at, a mean over pixels.": squares,
             "How far models compose, told in two ways, beside how local they are. Every dot is a "
             "model, the smaller dots are earlier in its training. Conditional locality is the share "
-            "of a condition's effect near its place, over all noise levels.": scatter,
+            "of a condition's effect near its place, over all noise levels. Left, a single bad image "
+            "at small K can decide K_max. The paper calls the two strongly correlated and gives no "
+            "number.": scatter,
         }
     )
 
@@ -93,7 +93,8 @@ def forced_figures(material: Material) -> list[Shown]:
             "image.": met(lines, 3),
             "Places filled of nine. exp2-longer and exp2-penalty are exp2 trained further, without "
             "and with a penalty on what a condition changes far from its place. In brackets, where "
-            "it is not 0.19: the radius within which a condition acts, in image sides.": of_nine,
+            "it is not 0.19: the radius within which a condition acts, in image sides. The table below "
+            "says what local conditions, smooth, annealed, own and composed do.": of_nine,
         }
     )
     return shown + intervention_figures(material)
@@ -139,9 +140,11 @@ def label_figures(material: Material) -> list[Shown]:
         {
             "Places filled, by which objects were labelled, after equal numbers of training "
             "images.": met(lines, 3),
-            "Trained on single objects: places filled by a network whose labels act linearly "
-            "(exp1-one), by one that takes them in as EDM2 does (exp1-one-edm2), and by one that "
-            "sees patches (exp2l-one).": met(lines_over(rows, SINGLES, "length/found"), 1),
+            "Trained on single objects. In exp1-one labels act linearly: the effects of two add up, "
+            "even if the two were never seen together. In exp1-one-edm2 they pass through a nonlinear "
+            "function, as in EDM2. exp2l-one sees patches.": met(
+                lines_over(rows, SINGLES, "length/found"), 1
+            ),
             "K_max by which objects were labelled, beside the paper's Table 2.": forest(
                 rows, sides, K_MAX
             ),
@@ -170,9 +173,13 @@ def elsewhere_figures(material: Material) -> list[Shown]:
         shown += those(
             {
                 f"{alike}, from the first layer to the last, and in the output (cosine 1: the same, "
-                "0: orthogonal).": features.profile(hidden) if layers else None,
-                f"{alike}, within and between categories, in parts of the network and in its "
-                "output.": features.spaces(hidden) if parts else None,
+                "0: orthogonal). Grey names are parts of the network.": features.profile(hidden)
+                if layers
+                else None,
+                f"{alike}, within and between categories, in parts of the network and in its output, "
+                "before it is decoded (latent) and after (pixel).": features.spaces(hidden)
+                if parts
+                else None,
             }
         )
     for about, kept in material.matrices:
@@ -212,8 +219,8 @@ def sure_figures(material: Material) -> list[Shown]:
     filled = forest(material.rows, sides, FILLED_9)
     return those(
         {
-            "The same training from other seeds, after equal numbers of images: places "
-            "filled.": filled,
+            "Trained again from another seed (seed1), after equal numbers of images: places filled. "
+            "Thin bars are 95 % intervals over images.": filled,
             "The same trainings: conditional locality.": forest(material.rows, sides, CONDITIONAL),
         }
     )

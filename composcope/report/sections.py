@@ -7,22 +7,14 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from composcope.report import section_figures, tables, words
+from composcope.report import findings, section_figures, tables, words
 from composcope.report.cells import Table, folded
 from composcope.report.every_number import every_number
 from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, figure_html, gallery, is_wide, missing, sheets, walks
-from composcope.report.section_figures import (
-    COLORS,
-    FORCED,
-    GROWING,
-    SEEDS,
-    SIDES,
-    SINGLES,
-    TRAINED_LOCAL,
-)
+from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES, SINGLES, TRAINED_LOCAL
 from composcope.results import Row, where
 from composcope.study.effects import Side, at_equal_images
 from composcope.study.table import BY_NAME, Intervention
@@ -37,7 +29,7 @@ class Section:
     paper: str  # what the paper says of it
     figures: Callable[[Material], Sequence[Shown]]
     none: str  # what stands in place of figures where nothing is measured
-    answer: Callable[[Material], Sequence[str]]
+    answer: Callable[[Material], str]  # one or two sentences
     tables: Callable[[Material], Mapping[str, Table]]  # by their titles
     every: Callable[[Material], Sequence[Row]]  # all rows that are listed behind the tables
     arranged: Callable[[Sequence[Shown], str], str] = gallery  # figures, or `none`, as HTML
@@ -56,9 +48,10 @@ K_MAX_WORDS = (
     "at small K makes K_max 0, so it is a harsh number; the mean number of places filled, above, "
     "says more. On eight images, which is what the paper counted, the same rule is kinder: we give "
     "the median and the middle 95 % over draws of eight of our images.",
-    "The detector that counts objects sometimes misreads an image; as many failures as that explains "
-    "are allowed. Where labels leave objects of training images out, as many extra objects are "
-    "allowed; the paper writes 1+(0-2) for a K_max of 1 with up to two extras.",
+    "The paper counted by eye. Here a detector counts, a small network trained on our renders. It "
+    "sometimes misreads an image; as many failures as that explains are allowed. Where labels leave "
+    "objects of training images out, as many extra objects are allowed; the paper writes 1+(0-2) for "
+    "a K_max of 1 with up to two extras.",
     "The strict rule is ours: at every K at least half of the images show all K, and the 95 % "
     "interval of that share lies above a quarter.",
 )
@@ -108,13 +101,13 @@ def sure_tables(material: Material) -> dict[str, Table]:
 
 
 def failure_lists(material: Material) -> str:
-    kinds = words.failures(material.rows, SIDES)
+    kinds = findings.failures(material.rows, SIDES)
     if not kinds:
         return missing("All that was measured came out.")
     parts = []
     for title, lines in kinds.items():
         items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-        note = f"<p class=small>{html.escape(words.NOT_SO[title])}</p>"
+        note = f"<p class=small>{html.escape(findings.NOT_SO[title])}</p>"
         parts.append(f"<h3>{title} ({len(lines)})</h3>{note}<ul class=small>{items}</ul>")
     return f"<details open><summary>What did not come out</summary>{''.join(parts)}</details>"
 
@@ -124,13 +117,11 @@ SECTIONS = (
         "compose",
         "Does it compose?",
         "A model trained on at most three objects draws up to nine if the places of all objects were "
-        "labelled on a grid (exp1). With a single label (exp2) or a list of places (exp3) it fails. "
-        "The paper counted eight images by eye; here a detector counts, a small network trained on "
-        "our renders. The paper's first and third version differ and are written v1 and v3.",
+        "labelled on a grid (exp1). With a single label (exp2) or a list of places (exp3) it fails.",
         section_figures.compose_figures,
         "",
-        lambda m: [words.composes(m.rows, SIDES), words.grows(m.rows, GROWING)],
-        lambda m: {"": tables.lengths(m.rows, known_sides(m))},
+        lambda m: words.composes(m.rows, SIDES),
+        lambda m: {"": tables.lengths(m.rows, known_sides(m), tables.LENGTH_WORDS)},
         lambda m: of_rooms(m.rows, "length"),
         arranged=with_rule,
         beside=lambda m: folded("Images of every model", sheets(m)),
@@ -143,7 +134,7 @@ SECTIONS = (
         "(objects asked for) near it.",
         section_figures.look_figures,
         "Where scores look is not measured; composcope locality exp1 does it.",
-        lambda m: [words.looks(m.rows)],
+        lambda m: words.looks(m.rows),
         lambda m: {"": tables.localities(m.rows, known_sides(m, "locality/square"))},
         lambda m: of_rooms(m.rows, "locality"),
     ),
@@ -155,7 +146,7 @@ SECTIONS = (
         "each pixel is given only the condition near it. Nothing is trained.",
         section_figures.forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",
-        lambda m: [words.forced(m.rows)],
+        lambda m: words.forced(m.rows),
         lambda m: {
             "Local by training": tables.lengths(m.rows, TRAINED_LOCAL),
             "Local at sampling time: interventions on exp2": tables.interventions(m.rows),
@@ -172,7 +163,7 @@ SECTIONS = (
         "Trained on single objects, it draws one (Table 1).",
         section_figures.label_figures,
         "Not measured; composcope reproduce --only exp1,random,drop-one,exp2 does it.",
-        lambda m: [words.policies(m.rows), words.single(m.rows)],
+        lambda m: f"{words.policies(m.rows)} {words.single(m.rows)}",
         lambda m: {
             "Which objects are labelled": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows)),
             "Trained on single objects": tables.lengths(m.rows, SINGLES),
@@ -197,6 +188,7 @@ SECTIONS = (
         },
         lambda m: of_rooms(m.rows, "features"),
         first=3,
+        more=lambda m: words.two_places(m.rows),
     ),
     Section(
         "theory",
@@ -206,7 +198,7 @@ SECTIONS = (
         "nearly composes, the error of a local score is bounded (Lemma 2).",
         section_figures.theory_figures,
         "Not measured; composcope theory and composcope sim do it.",
-        lambda m: [words.theory(m.rows)],
+        lambda m: words.theory(m.rows),
         lambda m: {
             "The paper's theory": tables.claim_table(m.rows, "theory"),
             "Structured Identity Mapping": tables.claim_table(m.rows, "sim"),
@@ -220,7 +212,7 @@ SECTIONS = (
         "It gives no intervals, and each model is trained once.",
         section_figures.sure_figures,
         "Seeds are not measured.",
-        lambda m: [words.sure(m.rows)],
+        lambda m: words.sure(m.rows),
         sure_tables,
         lambda m: [],
         after=failure_lists,
@@ -238,17 +230,17 @@ def number_tables(shown: Section, material: Material) -> str:
 
 
 def section(shown: Section, material: Material) -> str:
-    answers = [f"<p class=answer>{html.escape(text)}</p>" for text in shown.answer(material)]
+    answer = f"<p class=answer>{html.escape(shown.answer(material))}</p>"
     figures = shown.figures(material)
     pictures = shown.arranged(figures[: shown.first], shown.none) + shown.beside(material)
     others = figures[shown.first :] if shown.first else ()
     more = "".join(f"<p class=more>{html.escape(text)}</p>" for text in shown.more(material))
     more += gallery(others, "") if others else ""
     if more:
-        answers.append(folded("More on this question", more))
+        answer += folded("More on this question", more)
     return (
         f"<section id={shown.name}><h2>{html.escape(shown.question)}</h2>"
         "<p class=small><b>The paper:</b> "
-        f"{html.escape(shown.paper)}</p>{pictures}{''.join(answers)}{shown.after(material)}"
+        f"{html.escape(shown.paper)}</p>{pictures}{answer}{shown.after(material)}"
         f"{folded('Numbers, intervals and commands', number_tables(shown, material))}</section>"
     )

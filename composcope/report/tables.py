@@ -9,6 +9,7 @@ from composcope.report.cells import Html, Line, Table, cell, command_cell, html_
 from composcope.report.commands import command
 from composcope.report.features import COSINES, NOISE, by_part
 from composcope.report.figures import look_of
+from composcope.report.findings import claims, findings
 from composcope.report.marks import (
     Verdict,
     kind,
@@ -21,7 +22,6 @@ from composcope.report.marks import (
 )
 from composcope.report.material import conditional, k_max_row, of_nine, of_rooms, of_side, one
 from composcope.report.theory import prediction_text
-from composcope.report.words import claims, findings
 from composcope.results import Row, grouped, where
 from composcope.study.effects import HIGH_NOISE, LOW_NOISE, MIDDLE_NOISE, Side, mean_row
 from composcope.study.table import BY_NAME, INTERVENTIONS, Intervention, trained_on
@@ -39,9 +39,16 @@ def swatch(side: Side) -> Html:
 # How far models compose.
 
 
-def lengths(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
+LENGTH_WORDS = (
+    "K_max is by the paper's rule: first on all of our images, then on eight, as many as the paper "
+    "counted. Strict is our own rule. Filled of 9: how many of nine places get their object. Drawn at "
+    "K = 0: objects drawn when none is asked for. What is blank is not measured."
+)
+
+
+def lengths(rows: Sequence[Row], sides: Sequence[Side], note: str = "") -> Table:
     """K_max beside the paper's, a line a model."""
-    return html_table(length_line(rows, side) for side in sides)
+    return html_table((length_line(rows, side) for side in sides), note)
 
 
 def length_line(rows: Sequence[Row], side: Side) -> Line:
@@ -59,8 +66,8 @@ def length_line(rows: Sequence[Row], side: Side) -> Line:
         "K_max [95 %]": with_interval(reached),
         "the paper": paper_words(paper),
         "agrees?": verdict(reached, paper),
-        "on eight images [95 %]": if_known(k_max_row(rows, side, "eight")),
-        "strict rule [95 %]": if_known(k_max_row(rows, side, "strict")),
+        "K_max on 8 images [95 %]": if_known(k_max_row(rows, side, "eight")),
+        "K_max, strict [95 %]": if_known(k_max_row(rows, side, "strict")),
         "filled of 9 [95 %]": if_known(of_nine(rows, side)),
         "drawn at K = 0": drawn,
         "network calls a step": two(calls.value) if calls and calls.value != 1 else "",
@@ -93,7 +100,7 @@ def intervention_line(rows: Sequence[Row], done: Intervention | None) -> Line:
         "what is done": GIVEN[done.name] if done else "nothing",
         "radius, image sides": two(done.radius) if done and done.radius is not None else "",
         "filled of 9 [95 %]": with_interval(filled),
-        "strict rule [95 %]": if_known(k_max_row(rows, side, "strict")),
+        "K_max, strict [95 %]": if_known(k_max_row(rows, side, "strict")),
         "images for each K": str(filled.n) if filled and filled.n else "",
         "network calls a step": two(calls.value) if calls else "",
         "command": command_cell(command([filled]) if filled else again),
@@ -129,14 +136,15 @@ def other_places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             nine = one(rows, side, "length/found", K=9, asked=way)
             line: Line = {"run": swatch(side), "places": WAYS[way]}
             line["share of images that are right"] = "; ".join(by_number(exact, whole_percent))
-            line |= {"strict rule [95 %]": if_known(strict), "filled of 9 [95 %]": if_known(nine)}
+            line |= {"K_max, strict [95 %]": if_known(strict), "filled of 9 [95 %]": if_known(nine)}
             images = exact[0].images
             line["training images"] = f"{images:,}" if images else ""
             lines.append({**line, "command": command_cell(command(exact))})
     note = (
         "The paper asks each model for the same places, and the second of them is near the horizon, "
         "where few training images have an object. Random places are those of a new "
-        "scene of as many small objects."
+        "scene of as many small objects. The intervals of the shares are among all numbers of the "
+        "first section."
     )
     return html_table(lines, note)
 
@@ -194,7 +202,21 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             mean = with_interval(mean_row(inside)) if inside else ""
             line[f"square in pixels{band.words} [95 %]"] = mean
         lines.append({**line, "command": command_cell(command([share] if share else squares))})
-    return html_table(lines)
+    note = (
+        "Square: the side of the smallest square around a pixel that holds 90 % of what it looks at. "
+        "High noise is sigma of 10 and more, low noise less than 0.3."
+    )
+    if {side.run for side in sides} & {*PLAIN_IMAGES}:
+        told = "; ".join(f"{run}: {words}" for run, words in PLAIN_IMAGES.items())
+        note += f" Two models are asked for nothing, as in the paper's Figure 12. {told}."
+    return html_table(lines, note)
+
+
+# Of experiments/centred_subject: what its models draw.
+PLAIN_IMAGES = {
+    "centred": "one large object in the middle of every image",
+    "cifar10": "small photographs",
+}
 
 
 def cosine_table(rows: Sequence[Row]) -> Table:
@@ -211,7 +233,9 @@ def cosine_table(rows: Sequence[Row]) -> Table:
     note = (
         "A concept's direction is the mean activation with it less the mean without. Between: the "
         "mean cosine of the directions of different concepts, or of different categories of them. "
-        "Within: of concepts of one category. Ratio: within over between. Gap: within less between."
+        "Within: of concepts of one category. Ratio: within over between. Gap: within less between. "
+        "Intervals are made by drawing groups of samples again, which adds noise to directions, so a "
+        "value can lie at an end of its interval or outside."
     )
     return html_table(lines, note)
 

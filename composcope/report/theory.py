@@ -11,7 +11,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from composcope.report.drawing import legend, mosaic
-from composcope.results import Row, grouped, where
+from composcope.results import Row
 from composcope.results.arrays import read_arrays
 
 Curves = Mapping[str, np.ndarray]
@@ -37,9 +37,10 @@ def found(row: Row) -> str:
 
 
 def prediction_text(row: Row) -> str:
-    """Of a claim's row: "0 ± 1e-10", "<= 1"."""
+    """Of a claim's row: "0 ± 1e-10", "≤ 1"."""
     tolerance = f" ± {row.tolerance:.3g}" if row.tolerance else ""
-    rule = "" if row.rule == "=" else f"{row.rule} "
+    signs = {"=": "", "<=": "≤ ", ">=": "≥ "}
+    rule = signs.get(row.rule or "", f"{row.rule} ")
     return f"{rule}{row.predicted:.3g}{tolerance}"
 
 
@@ -157,7 +158,12 @@ def strip(axis: Axes, images: np.ndarray, columns: int) -> None:
     axis.set_axis_off()
 
 
-@shown_in("theory", "The bound of Lemma 2, and the divergence (KL) it bounds")
+@shown_in(
+    "theory",
+    "Lemma 2, on a chain of four pixels that nearly composes: the divergence (KL) of what the local score draws "
+    "from the truth, and its bound. Epsilon is how strongly neighbours are coupled, sigma the noise. "
+    "Right: Definition 3 and Lemma 3 take the divergence in opposite directions",
+)
 def relaxation(curves: Curves) -> Figure:
     figure, (left, middle, right) = panels(
         "Lemma 2 against coupling", "Lemma 2 against noise", "sup-KL in its two orders"
@@ -178,7 +184,11 @@ def relaxation(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in("theory", "Claim 2: how far noise and features are from commuting")
+@shown_in(
+    "theory",
+    "Claim 2: does it matter whether noise is added before features A(x) are computed or after? The "
+    "divergence (KL) between the two, by the noise",
+)
 def feature_space(curves: Curves) -> Figure:
     figure, (axis,) = panels("Claim 2: this falls with noise; for A(x) = 2x it rises")
     axis.plot(curves["t"], curves["doubled"], "o-", label="A(x) = 2x")
@@ -189,7 +199,9 @@ def feature_space(curves: Curves) -> Figure:
 
 
 @shown_in(
-    "theory", "What sums of single-condition scores draw, by the background they were learned on"
+    "theory",
+    "Scores of single objects added up, by the background before which each was learned. The objects "
+    "asked for (blue) should come out at 1, the others (grey) at 0",
 )
 def projective(curves: Curves) -> Figure:
     backgrounds = {
@@ -225,7 +237,12 @@ def machines(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in("sim", "The entries of a two-layer linear network along its training")
+@shown_in(
+    "sim",
+    "Structured Identity Mapping: a linear network W of two layers learns the identity. Its entries "
+    "along training. Solid: the diagonal, which reaches 1 where a concept is learned. Dashed: the "
+    "others, which grow and are then suppressed",
+)
 def dynamics(curves: Curves) -> Figure:
     title = "entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept"
     figure, (axis,) = panels(title)
@@ -261,7 +278,11 @@ def swing_by(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in("sim", "The published step diverges from starts from which gradient descent does not")
+@shown_in(
+    "sim",
+    "The published step diverges from starts from which gradient descent does not. A line is a random "
+    "start, w_11 the network's entry for the first concept",
+)
 def failure(curves: Curves) -> Figure:
     published = "Fig. 10's data, published step W + eta V(W)"
     figure, axes = panels(published, "the same starts, gradient descent on U")
@@ -287,53 +308,3 @@ def toy_figures(room: str, folders: Sequence[Path]) -> Iterator[tuple[Figure, st
         path = next(filter(Path.exists, paths), None)
         if path:
             yield figure(read_arrays(path)), words
-
-
-COMBINATIONS = {"red big": "C3", "red small": "C1", "blue big": "C0", "blue small": "black"}
-UNSEEN = "blue small"  # never trained on
-
-
-def circles_figure(rows: Sequence[Row]) -> Figure:
-    """Accuracies of one training, and the way of the unseen combination through them."""
-    unseen = "the unseen combination: from light to dark"
-    figure, axes = panels("accuracy: colour", "accuracy: size", unseen)
-    ordered = sorted(where(rows, what="circles/accuracy"), key=lambda row: row.step or 0)
-    for axis, concept in zip(axes, ("colour", "size"), strict=False):
-        for combination, color in COMBINATIONS.items():
-            found = where(ordered, concept=concept, condition=combination)
-            ends = [(row.step, row.value, row.low, row.high) for row in found]
-            step, value, low, high = np.array(ends).T
-            style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
-            bars = np.clip([value - low, high - value], 0, None)
-            label = combination + words
-            axis.errorbar(step, value, bars, fmt=style, label=label, color=color, elinewidth=0.7)
-    label_axes(axes[0], "training step", "share of draws")
-    axes[1].set(xlabel="training step", ylabel="share of draws")  # the same lines
-    of_unseen = where(ordered, condition=UNSEEN)
-    colour = [row.estimate.value for row in where(of_unseen, concept="colour")]
-    size = [row.estimate.value for row in where(of_unseen, concept="size")]
-    axes[2].plot(colour, size, color="0.7")
-    axes[2].scatter(colour, size, c=np.arange(len(colour)), cmap="Blues", edgecolors="0.5")
-    axes[2].set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
-    label_axes(axes[2], "colour right", "size right")
-    return figure
-
-
-def contrasts_figure(rows: Sequence[Row]) -> Figure:
-    """A panel for each contrast: along training, which concept of the unseen combination is right.
-    Thin lines are seeds, the thick one is their mean."""
-    unseen = where(rows, what="circles/accuracy", condition=UNSEEN)
-    by_contrast = grouped(unseen, lambda row: row.contrast)
-    levels = sorted(contrast for contrast in by_contrast if contrast is not None)
-    figure, axes = panels(*(f"contrast of the colours {level:g}" for level in levels))
-    for axis, level in zip(axes, levels, strict=True):
-        for concept, color in (("colour", "C0"), ("size", "C1")):
-            seeds = grouped(where(by_contrast[level], concept=concept), lambda row: row.seed)
-            lines = [sorted(own, key=lambda row: row.step or 0) for own in seeds.values()]
-            steps = [row.step or 0 for row in lines[0]]
-            values = np.array([[row.estimate.value for row in line] for line in lines])
-            axis.plot(steps, values.T, color=color, lw=0.6)
-            axis.plot(steps, values.mean(0), "o-", ms=3.5, color=color, label=f"{concept} right")
-        axis.set_ylim(-0.05, 1.05)
-        label_axes(axis, "training step", "share of draws")
-    return figure

@@ -11,13 +11,14 @@ from matplotlib.figure import Figure
 from composcope.report.cells import Cell, Table
 from composcope.report.drawing import multiple
 from composcope.report.figures import rule
+from composcope.report.findings import NOT_SO, failures
 from composcope.report.marks import kind, name, two
 from composcope.report.material import Material, of_side
 from composcope.report.pictures import FIGURE_1, SHOWN_K
 from composcope.report.section_figures import SIDES
 from composcope.report.sections import K_MAX_WORDS, SECTIONS, Section, known_sides
 from composcope.report.tables import swatch
-from composcope.report.words import NOT_SO, facts, failures, headline
+from composcope.report.words import facts, headline
 from composcope.results.samples import Samples
 from composcope.study.effects import Side
 from docs.pages.markdown import folded, joined, picture, plain, table
@@ -59,7 +60,7 @@ def page(material: Material) -> Page:
 def written(section: Section, material: Material, figures: dict[str, Figure]) -> list[str]:
     """A question, what the paper says, our answer, figures, tables; figures go into `figures`."""
     parts = [f"## {section.question}", f"**The paper.** {plain(section.paper)}"]
-    parts += [f"**Here.** {plain(answer)}" for answer in section.answer(material)]
+    parts.append(f"**Here.** {plain(section.answer(material))}")
     parts += [plain(text) for text in section.more(material)]
     for number, shown in enumerate(section.figures(material), start=1):
         file = f"{FOLDER}/{section.name}-{number}.svg"
