@@ -264,6 +264,19 @@ def test_figure_8_has_a_point_for_each_run_beside_the_papers():
     assert growth(rows_of("exp1", 7.0), GROWING) is None
 
 
+def test_where_others_are_told_the_paper_is_compared_by_places_alone():
+    """exp2l of the paper has 9+(0-2): by its places ours agrees, by the harsher reading it does not."""
+    harsh = Row("length/k_max", 0, 0, 1, rule="paper", max_K=12, run="exp2l", **MODEL)
+    places = replace(harsh, value=8, low=6, high=9, rule="places")
+    others = [Row("length/most_extra", K, K=K, run="exp2l", **MODEL) for K in (0, 1, 2, 3, 8, 9)]
+    alone = tables.length_line([harsh], Side("exp2l"))
+    both = tables.length_line([harsh, places, *others], Side("exp2l"))
+    assert (alone["agrees?"].mark, both["agrees?"].mark) == ("▼", "✓")
+    assert alone["K_max by places alone [95 %]"] == ""
+    assert both["K_max by places alone [95 %]"] == "8 [6, 9], up to 8 others"
+    assert both["K_max [95 %]"] == "0 [0, 1]"
+
+
 def test_every_intervention_of_exp2_has_a_line_with_what_it_fills():
     near = {"intervention": LOCAL.name, "radius": LOCAL.radius}
     rows = [*rows_of("exp2", 2.0), *rows_of("exp2", 7.0, **near)]

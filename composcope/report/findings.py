@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from composcope.report import marks
 from composcope.report.marks import and_list, name, with_interval
-from composcope.report.material import k_max_row, of_rooms
+from composcope.report.material import k_max_beside_paper, of_rooms
 from composcope.report.theory import plain_claim, prediction_text
 from composcope.results import Row
 from composcope.study import effects
@@ -46,7 +46,7 @@ def failures(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]
     ]
     reached = []
     for side in sides:
-        row = k_max_row(rows, side)
+        row = k_max_beside_paper(rows, side)
         paper = marks.paper_of(side)
         said = marks.verdict(row, paper)
         if said.mark in "▼▲✗":

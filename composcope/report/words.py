@@ -20,7 +20,7 @@ from composcope.report.marks import (
     two,
     with_interval,
 )
-from composcope.report.material import conditional, k_max_row, of_nine, one
+from composcope.report.material import conditional, k_max_beside_paper, k_max_row, of_nine, one
 from composcope.results import Row, where, with_value
 from composcope.study import effects
 from composcope.study.effects import (
@@ -109,7 +109,9 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         Side("exp3"): "with all labels in a list (exp3)",
     }
     known = {side: paper for side in sides if (paper := marks.paper_of(side))}
-    verdicts = [marks.verdict(k_max_row(rows, side), paper) for side, paper in known.items()]
+    verdicts = [
+        marks.verdict(k_max_beside_paper(rows, side), paper) for side, paper in known.items()
+    ]
     return (
         f"{all_of_nine(rows, phrases)}. The paper has a K_max for {len(known)} of our runs: "
         f"{tally(verdicts)}."

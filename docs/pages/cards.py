@@ -20,8 +20,8 @@ from composcope.report.cells import Cell, Html, Table, command_cell
 from composcope.report.commands import command
 from composcope.report.looks import label
 from composcope.report.marks import paper_words, two, verdict, with_interval
-from composcope.report.material import FINAL, of_side, one
-from composcope.report.tables import by_number, localities
+from composcope.report.material import FINAL, k_max_beside_paper, of_side, one
+from composcope.report.tables import by_number, by_places, localities
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config, Teacher, flat
 from composcope.runs.model import conditioner_of
@@ -257,13 +257,15 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
     strict = one(rows, side, "length/k_max", rule="strict")
     if reached:
         paper = () if config.teacher else paper_k_max(config)  # the paper has no students
-        beside = verdict(reached, paper).words
+        beside = verdict(k_max_beside_paper(rows, side), paper).words
         theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
         lines.append(f"K_max is {with_interval(reached)} by the paper's rule{theirs}.")
     if eight := one(rows, side, "length/k_max", rule="eight"):
         lines.append(
             f"On eight images, as many as the paper counted, it is {with_interval(eight)}."
         )
+    if others := by_places(rows, side):
+        lines.append(f"If objects that nobody asked for are not judged, it is {others}.")
     if strict:
         lines.append(f"K_max is {with_interval(strict)} by our own strict rule.")
     found = {row.K: row for row in of_side(rows, side, "length/found")}
