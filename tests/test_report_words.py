@@ -171,7 +171,7 @@ def test_colours_and_words():
 def test_theory_counts_what_holds():
     rows = [Row("theory/x", 2.0, claim="some", holds=holds) for holds in (True, False, True)]
     assert "2 of 3 claims of the paper's theory hold" in theory(rows)
-    assert "Not measured: Structured Identity Mapping" in theory(rows)
+    assert "hold (not measured: Structured Identity Mapping" in theory(rows)
     assert theory([]).startswith("Not measured: the paper's theory and Structured")
 
 

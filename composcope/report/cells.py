@@ -24,7 +24,12 @@ def cell(value: Cell) -> str:
         return value.text
     if isinstance(value, Verdict):
         return f"<b class=mark>{value.mark}</b> {html.escape(value.words)}"
-    return unbroken(html.escape(value))
+    return prose(value)
+
+
+def prose(text: str) -> str:
+    """Words as HTML."""
+    return unbroken(html.escape(text))
 
 
 def unbroken(text: str) -> str:

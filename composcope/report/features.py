@@ -135,7 +135,7 @@ def keep_to_values(panel: Axes, rows: Sequence[Row]) -> None:
 
 def spaces(rows: Sequence[Row]) -> Figure:
     """Version 3, Figure 5, top left: within and between categories, in parts of the U-Net."""
-    figure = Figure(figsize=(5, 3.2), layout="constrained")
+    figure = Figure(figsize=(4.6, 3.2), layout="constrained")
     panel = figure.add_subplot(xlabel="part of the network, then its output", ylabel="mean cosine")
     shown = [*where(rows, part="mean", level="high"), *where(rows, part="output")]
     names = list(dict.fromkeys(str(row.layer) for row in shown))

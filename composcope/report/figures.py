@@ -188,6 +188,9 @@ def looks_at(maps: Mapping[str, Mapping[str, np.ndarray]]) -> Figure | None:
     return figure
 
 
+ALL_THERE, NEARLY = "#0072B2", "#A3D4F2"  # apart on light pages and on dark ones
+
+
 def rule() -> Figure:
     """The paper's rule for K_max by an example: eight images a K of a model trained on 1-3."""
     right = [8, 8, 8, 7, 6, 4, 3, 1, 0]
@@ -198,9 +201,8 @@ def rule() -> Figure:
         for image in range(8):
             there = image < all_there
             close = image < all_there + nearly
-            color = "#0072B2" if there else "#56B4E9" if close else "none"
-            faint = 1 if there else 0.6
-            panel.plot(K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6, alpha=faint)
+            color = ALL_THERE if there else NEARLY if close else "none"
+            panel.plot(K, image, "s", ms=10, mfc=color, mec="gray", mew=0.6)
         success = all_there == 8 if K <= 3 else all_there + nearly == 8 and all_there > 2
         panel.text(K, 8.25, "✓" if success else "✗", ha="center", va="center", fontsize=13)
     panel.plot([3.5, 3.5], [-0.5, 10.2], color="gray", lw=1, ls="--")
@@ -211,7 +213,7 @@ def rule() -> Figure:
     )
     arrow = {"arrowstyle": "->", "color": "gray"}
     panel.annotate("$K_{max}$ = 7", (7, -0.55), (7, -2.0), ha="center", arrowprops=arrow)
-    for color, label in (("#0072B2", "all K"), ("#56B4E9", "K - 1 or K - 2"), ("none", "fewer")):
+    for color, label in ((ALL_THERE, "all K"), (NEARLY, "K - 1 or K - 2"), ("none", "fewer")):
         panel.plot([], [], "s", ms=8, mfc=color, mec="gray", mew=0.6, label=label)
     panel.set(xlim=(0.4, 9.6), ylim=(-2.4, 10.4), xticks=range(1, 10), yticks=[])
     panel.set_xlabel("K, objects asked for")

@@ -127,4 +127,4 @@ def page(material: Material, compare: Sequence[str] = ()) -> str:
         f"<footer class=small><p>{FOOTER}</p></footer>"
         f"<dialog aria-label=Enlarged></dialog>{asset('page.js')}</body></html>"
     )
-    return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)
+    return re.sub(r"(?<=[\d\]]) (?=%)", "\N{NO-BREAK SPACE}", text)

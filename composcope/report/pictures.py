@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
+from composcope.report.cells import prose
 from composcope.report.drawing import address, mosaic, multiple, svg
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
@@ -37,7 +38,7 @@ def those(figures: Mapping[str, Figure | None]) -> list[Shown]:
 
 def figure_html(shown: Shown) -> str:
     """A figure of several panels has a line of its own."""
-    text = html.escape(shown.words)
+    text = prose(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
     place = "wide" if is_wide(shown) else "tall" if shown.figure.get_figheight() > TALL else "part"
     return f"<figure class={place}><div class=scroll>{button}</div><figcaption>{text}</figcaption></figure>"

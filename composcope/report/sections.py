@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from composcope.report import findings, section_figures, tables, words
-from composcope.report.cells import Table, folded
+from composcope.report.cells import Table, folded, prose
 from composcope.report.every_number import every_number
 from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
@@ -108,7 +108,7 @@ def failure_lists(material: Material) -> str:
         return missing("All that was measured came out.")
     parts = []
     for title, lines in kinds.items():
-        items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+        items = "".join(f"<li>{prose(line)}</li>" for line in lines)
         note = f"<p class=small>{html.escape(findings.NOT_SO[title])}</p>"
         parts.append(f"<h3>{title} ({len(lines)})</h3>{note}<ul class=small>{items}</ul>")
     return f"<details open><summary>What did not come out</summary>{''.join(parts)}</details>"
@@ -232,11 +232,11 @@ def number_tables(shown: Section, material: Material) -> str:
 
 
 def section(shown: Section, material: Material) -> str:
-    answer = f"<p class=answer>{html.escape(shown.answer(material))}</p>"
+    answer = f"<p class=answer>{prose(shown.answer(material))}</p>"
     figures = shown.figures(material)
     pictures = shown.arranged(figures[: shown.first], shown.none) + shown.beside(material)
     others = figures[shown.first :] if shown.first else ()
-    more = "".join(f"<p class=more>{html.escape(text)}</p>" for text in shown.more(material))
+    more = "".join(f"<p class=more>{prose(text)}</p>" for text in shown.more(material))
     more += gallery(others, "") if others else ""
     if more:
         answer += folded("More on this question", more)

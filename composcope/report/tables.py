@@ -164,8 +164,8 @@ def other_places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
     note = (
         "The paper asks each model for the same places, and the second of them is near the horizon, "
         "where few training images have an object. Random places are those of a new "
-        "scene of as many small objects. The intervals of the shares are among all numbers of the "
-        "first section."
+        "scene of as many small objects. The intervals of the shares: composcope rows "
+        "--where what=length/exact --csv."
     )
     return html_table(lines, note)
 

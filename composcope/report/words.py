@@ -232,11 +232,13 @@ def theory(rows: Sequence[Row]) -> str:
         if some
     ]
     unknown = [title for title, some in tested.items() if not some]
-    missing = f"Not measured: {and_list(unknown)}." if unknown else ""
     if not known:
-        return missing
-    held = f"On small examples, {and_list(known)} hold; How sure are we? lists those that do not."
-    return f"{held} {missing}".strip()
+        return f"Not measured: {and_list(unknown)}."
+    missing = f" (not measured: {and_list(unknown)})" if unknown else ""
+    return (
+        f"On small examples, {and_list(known)} hold{missing}. Those that do not are listed under "
+        '"How sure are we?".'
+    )
 
 
 def sure(rows: Sequence[Row]) -> str:

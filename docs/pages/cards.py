@@ -72,7 +72,7 @@ def list_line(name: str, config: Config, rows: Sequence[Row]) -> list[Cell]:
         if config.teacher
         else trained_on(config),
         f"{size} x {size}",
-        f"{seen(config):,}",
+        f"{seen(config):,} noisy" if config.teacher else f"{seen(config):,}",
         with_interval(reached) if reached else "",
         with_interval(nine) if nine else "",
     ]
@@ -152,7 +152,8 @@ def card(folder: Path, config: Config, rows: Sequence[Row]) -> str:
 
 
 WORDS = (
-    "K is the number of conditions asked for. Square brackets hold 95 % intervals. "
+    "K is the number of conditions asked for. Square brackets hold 95 % intervals; v1 and v3 are "
+    "versions of the paper. "
     "[Method](../method.md) explains the other words."
 )
 

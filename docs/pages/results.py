@@ -109,7 +109,7 @@ FIGURE_1_WORDS = (
 )
 SIDE = 256  # pixels of a picture, about: a whole multiple of what the model drew
 INCH = 100  # pixels
-LEFT, TOP, BELOW, BETWEEN = 160, 32, 32, 8  # pixels around pictures, for words
+LEFT, TOP, BELOW, BETWEEN = 210, 42, 42, 8  # pixels around pictures, for words
 
 
 def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | None:
@@ -126,7 +126,7 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | N
         bottom = height - TOP - side - row * (side + BELOW)
         words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n").replace(" + ", " +\n")
         middle = (bottom + side / 2) / height
-        figure.text((LEFT - 8) / width, middle, words, ha="right", va="center", fontsize=11)
+        figure.text((LEFT - 8) / width, middle, words, ha="right", va="center", fontsize=15)
         for column, K in enumerate(SHOWN_K):
             # Whole pixels: a picture's pixels are then squares of one size.
             left = LEFT + column * (side + BETWEEN)
@@ -134,7 +134,7 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | N
             panel = figure.add_axes(box)
             first_picture(panel, some, K)
             if row == 0:
-                panel.set_title(f"K = {K}", fontsize=12, pad=5)
+                panel.set_title(f"K = {K}", fontsize=16, pad=6)
     return figure
 
 
@@ -152,4 +152,4 @@ def first_picture(panel, samples: Samples, K: int) -> None:
     mark = "✓" if all(met) else "✗"
     panel.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(1, 0))
     panel.spines[:].set_visible(False)
-    panel.set_xlabel(f"{mark} {sum(met)} of {K}{extra}", fontsize=11, labelpad=4)
+    panel.set_xlabel(f"{mark} {sum(met)} of {K}{extra}", fontsize=15, labelpad=4)
