@@ -10,14 +10,20 @@ from tyro.conf import Positional, arg
 
 from composcope.errors import InputError
 
+
+def open_arg(metavar: str, **more: Any) -> Any:
+    """An option that may be left open; --help says no "(default: None)" of it."""
+    return arg(metavar=metavar, help_behavior_hint="", **more)
+
+
 # What to write, as --help shows it in place of a type, and other names of an option.
-Int: TypeAlias = Annotated[int | None, arg(metavar="INT")]
-Word: TypeAlias = Annotated[str | None, arg(metavar="STR")]
-Dir: TypeAlias = Annotated[Path | None, arg(metavar="DIR")]
-File: TypeAlias = Annotated[Path | None, arg(metavar="FILE")]
-FileOrDir: TypeAlias = Annotated[Path | None, arg(metavar="PATH")]
-Class: TypeAlias = Annotated[str | None, arg(metavar="FILE.py:NAME")]
-Prompt: TypeAlias = Annotated[str | None, arg(metavar="TEXT")]
+Int: TypeAlias = Annotated[int | None, open_arg("INT")]
+Word: TypeAlias = Annotated[str | None, open_arg("STR")]
+Dir: TypeAlias = Annotated[Path | None, open_arg("DIR")]
+File: TypeAlias = Annotated[Path | None, open_arg("FILE")]
+FileOrDir: TypeAlias = Annotated[Path | None, open_arg("PATH")]
+Class: TypeAlias = Annotated[str | None, open_arg("FILE.py:NAME")]
+Prompt: TypeAlias = Annotated[str | None, open_arg("TEXT")]
 Count: TypeAlias = Annotated[int, arg(aliases=["-n"])]
 
 # Which model, and what is done to it.
@@ -25,33 +31,33 @@ NAMES = "local, smooth, annealed, own, peaks, within or composed."  # of interve
 OF_RUN = "A shipped model by name, or a run folder."
 OUTSIDE = "Of a run that was trained with one from outside: this, or package.module:Class."
 Run: TypeAlias = Annotated[str, Positional, arg(metavar="RUN", help=OF_RUN)]
-RunOrNone: TypeAlias = Annotated[str | None, Positional, arg(metavar="RUN", help=OF_RUN)]
+RunOrNone: TypeAlias = Annotated[str | None, Positional, open_arg("RUN", help=OF_RUN)]
 Snapshot: TypeAlias = Annotated[str, arg(help="first, early, middle or final weights of the run.")]
 Intervention: TypeAlias = Annotated[
-    str | None, arg(metavar="NAME", help=f"At sampling time, without training: {NAMES}")
+    str | None, open_arg("NAME", help=f"At sampling time, without training: {NAMES}")
 ]
 Teacher: TypeAlias = Annotated[str, arg(metavar="NAME", help=NAMES)]
 Radius: TypeAlias = Annotated[
-    float | None, arg(metavar="FLOAT", help="Of the intervention, in image sides.")
+    float | None, open_arg("FLOAT", help="Of the intervention, in image sides.")
 ]
 PIPELINE = (
     "In place of a run: a diffusers SDXL pipeline, by folder, by name on the Hub, or text_control."
 )
-Pipeline: TypeAlias = Annotated[str | None, arg(metavar="MODEL", help=PIPELINE)]
+Pipeline: TypeAlias = Annotated[str | None, open_arg("MODEL", help=PIPELINE)]
 SOME = "runs of the study, separated by commas (exp1,exp2l); all but optional ones if not given"
-Runs: TypeAlias = Annotated[str | None, arg(metavar="RUN,RUN,...", help=SOME)]
+Runs: TypeAlias = Annotated[str | None, open_arg("RUN,RUN,...", help=SOME)]
 BOTH = "Two runs to put side by side, by the names their rows have, or by their folders."
-TwoRuns: TypeAlias = Annotated[tuple[str, str] | None, arg(metavar="RUN RUN", help=BOTH)]
-Conditioner: TypeAlias = Annotated[str | None, arg(metavar="FILE.py:Class", help=OUTSIDE)]
+TwoRuns: TypeAlias = Annotated[tuple[str, str] | None, open_arg("RUN RUN", help=BOTH)]
+Conditioner: TypeAlias = Annotated[str | None, open_arg("FILE.py:Class", help=OUTSIDE)]
 Device: TypeAlias = Annotated[str, arg(help="Where the network runs (a GPU was not tried here).")]
 
 # What is asked of it.
 DRAWN = 'What to draw: "0.65,0.65 0.35,0.35" (fractions of width and height), or "red blue".'
 Asked: TypeAlias = Annotated[str, arg(aliases=["--locations", "--colors"], help=DRAWN)]
 ASKED = 'Conditions, such as "0.65,0.65 0.35,0.35" or "red blue"; else the usual four of the model.'
-Conditions: TypeAlias = Annotated[str | None, arg(metavar="CONDITIONS", help=ASKED)]
+Conditions: TypeAlias = Annotated[str | None, open_arg("CONDITIONS", help=ASKED)]
 WAY = "In which conditions are chosen: of locations, paper (its twelve test places) or random."
-Way: TypeAlias = Annotated[str | None, arg(metavar="WAY", aliases=["--locations"], help=WAY)]
+Way: TypeAlias = Annotated[str | None, open_arg("WAY", help=WAY)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +75,7 @@ DRAWING = "snapshot intervention radius conditioner way num max steps seed devic
 
 # What becomes of it.
 SHIP = "When finished, add the run under this name to the models that come with the package."
-Ship: TypeAlias = Annotated[str | None, arg(metavar="NAME", help=SHIP)]
+Ship: TypeAlias = Annotated[str | None, open_arg("NAME", help=SHIP)]
 OUT = "Where the rows go; arrays and pictures go into a folder beside it."
 Out: TypeAlias = Annotated[Path, arg(help=OUT)]
 Json: TypeAlias = Annotated[bool, arg(help="Print the rows as JSON lines.")]

@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from composcope.errors import InputError
 from composcope.evaluation.detect import Found
 from composcope.evaluation.matching import Outcome, match, match_places
 from composcope.scenes.condition import ColorCounts, LocationGrid, ShapeCounts
@@ -79,3 +80,14 @@ def test_conditions_without_places_are_counted_wherever_they_are():
 def test_conditions_with_places_are_matched_by_distance():
     found = objects((0.25, 0.25), (0.9, 0.9))
     assert match(LocationGrid(4), [(0.2, 0.2)], found, tolerance=0.1) == Outcome(1, 1, 1)
+
+
+def test_what_the_detector_does_not_find_cannot_be_counted():
+    class Materials(ShapeCounts):
+        noun = "material"
+
+        def read(self, thing, place):
+            return thing.material
+
+    with pytest.raises(InputError, match=r"a material cannot be counted: .* `countable = False`"):
+        match(Materials(), ["rubber"], [Found(0.5, 0.5, "red", "cube", "large", 1.0)], 0.1)

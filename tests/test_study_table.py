@@ -202,3 +202,23 @@ def test_operations_of_the_paper_are_counted():
     assert cost.operations(config, drawing=True) == cost.operations(config)
     hours = cost.training_minutes(config, "paper") / 60
     assert hours == pytest.approx(128 * 2**20 * 1.1e12 / cost.GPU / 3600, rel=0.02)
+
+
+def test_a_student_is_compared_with_the_run_it_began_with_and_not_by_images():
+    """Its images are states of its teacher; of exp2 the final weights are meant, not a snapshot."""
+    found = {"run": "exp2", "tolerance": 0.1, "n": 48, "K": 9}
+    early = Row("length/found", 2.0, snapshot="early", images=64_000, date="2026-11-18", **found)
+    final = replace(early, value=1.4, snapshot="final", images=256_000, date="2026-11-17")
+    taught = replace(final, run=table.STUDENT, value=6.6, images=58_848)
+    effect = effects.Effect("", "", Side(table.STUDENT), Side("exp2"), effects.FILLED_9)
+    compared = effects.compare(effect, [early, final, taught])
+    assert compared.below == final
+    assert compared.terms == "not equal: the student learned from its teacher, not from images"
+
+
+def test_sides_of_unequally_many_samples_say_so():
+    """As patches as wide as the image, of which fewer were drawn."""
+    few = Row("length/found", 1.9, run="b", n=16, K=9)
+    many = replace(few, run="a", value=7.0, n=48)
+    effect = effects.Effect("", "", Side("a"), Side("b"), effects.FILLED_9)
+    assert effects.compare(effect, [few, many]).terms == "not equal: samples 48 against 16"

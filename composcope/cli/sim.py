@@ -1,9 +1,8 @@
 """composcope sim
 
 Measure the claims of Structured Identity Mapping: closed forms against gradient descent, the order
-of concepts, and Swing-by as a frequency over seeds (about half a minute on a laptop). Rows go to
-results/sim.jsonl, curves and figures into a folder beside it. With --circles, train a small
-diffusion model on circles instead (minutes; the same command goes on where it was stopped)."""
+of concepts, and Swing-by over seeds. Rows go to results/sim.jsonl, figures into a folder beside it.
+With --circles, train a small diffusion model on circles; the same command goes on if stopped."""
 
 from dataclasses import dataclass
 from pathlib import Path

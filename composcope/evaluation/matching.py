@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from composcope.errors import InputError
 from composcope.evaluation.detect import Found
 from composcope.scenes.condition import SumOfParts
 
@@ -41,7 +42,14 @@ def match(
     """Judge an image by its condition set: places by distance, other conditions by their counts."""
     if conditioner.has_places:
         return match_places(asked, found, tolerance)
-    return match_counts(asked, [conditioner.read(thing, (thing.x, thing.y)) for thing in found])
+    try:
+        drawn = [conditioner.read(thing, (thing.x, thing.y)) for thing in found]
+    except AttributeError as error:
+        raise InputError(
+            f"a {conditioner.noun} cannot be counted: the detector finds place, color, shape and size "
+            f"of objects ({error}); say so with `countable = False` in its class"
+        ) from None
+    return match_counts(asked, drawn)
 
 
 def match_places(asked: Sequence, found: Sequence[Found], tolerance: float) -> Outcome:

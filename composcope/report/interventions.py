@@ -2,7 +2,7 @@
 composition, neighbourhoods that models find themselves. Functions of rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
@@ -11,7 +11,7 @@ from composcope.report.figures import FROM_NOISE, WIDTH, met_panel
 from composcope.report.locality import over
 from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, by_model, label, look
 from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, and_list, name, two, with_interval
-from composcope.report.material import Kept, conditional, k_max_row, of_nine, one
+from composcope.report.material import Kept, conditional, k_max_beside_paper, of_nine, one
 from composcope.results import Row, grouped, where, with_value
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
@@ -143,24 +143,28 @@ def beyond(rows: Sequence[Row]) -> list[str]:
 
 
 def student(rows: Sequence[Row]) -> str:
-    reached = k_max_row(rows, DISTILLED)
+    reached = k_max_beside_paper(rows, DISTILLED)
     if reached is None:
         return ""
     passes = one(rows, EXP2_LOCAL, "length/evaluations")
     cost = f" in {two(passes.value)} passes at K = {passes.K}" if passes else ""
-    teacher = k_max_row(rows, EXP2_LOCAL)
+    filled = [with_interval(of_nine(rows, side)) for side in (DISTILLED, EXP2_LOCAL)]
+    teacher = k_max_beside_paper(rows, EXP2_LOCAL)
     shares = [with_interval(conditional(rows, side)) for side in (DISTILLED, EXP2)]
     return (
-        f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. Its "
-        f"K_max is {with_interval(reached)}, its teacher's {with_interval(teacher)}. Its conditional "
-        f"locality is {shares[0]}, that of exp2 {shares[1]}."
+        "Can one pass do what local conditions do in many? "
+        f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. It "
+        f"fills {filled[0]} of nine places and its K_max is {with_interval(reached)}; its teacher's "
+        f"are {filled[1]} and {with_interval(teacher)}. Its conditional locality is {shares[0]}, that "
+        f"of exp2 {shares[1]}."
     )
 
 
 def penalised(rows: Sequence[Row]) -> str:
     parts = []
-    for run in ("exp2", "exp3"):
-        penalty, without = Side(f"{run}-penalty"), Side(f"{run}-longer")
+    runs = {"exp2": ("exp2-penalty", "exp2-longer"), "exp3": ("exp3-penalty", "exp3-longer")}
+    for run, both in runs.items():
+        penalty, without = map(Side, both)
         filled = of_nine(rows, penalty)
         if filled is None:
             continue
@@ -169,8 +173,13 @@ def penalised(rows: Sequence[Row]) -> str:
             f"its conditional locality is {with_interval(conditional(rows, penalty))}, without it "
             f"{with_interval(conditional(rows, without))}"
         )
-    more = "Trained further with a penalty on what conditions change far from their places"
-    return f"{more}, {'; '.join(parts)}." if parts else ""
+    if not parts:
+        return ""
+    beside = f"; {name(EXP2_LOCAL)} fills {with_interval(of_nine(rows, EXP2_LOCAL))}"
+    return (
+        "Does a penalty on what conditions change far from their places make a model local, and does "
+        f"it then compose? Trained further with it, {'; '.join(parts)}{beside}."
+    )
 
 
 def overlap_answer(rows: Sequence[Row]) -> str:
@@ -179,7 +188,7 @@ def overlap_answer(rows: Sequence[Row]) -> str:
         return ""
     parts = [f"{with_interval(row)} ({label(row.run, row.intervention)})" for row in fails]
     return (
-        "When two places come closer, models still fill both in at least half of the images down to "
+        "How close may two places be? Models still fill both in at least half of the images down to "
         f"these distances, in image sides: {and_list(parts)}."
     )
 
@@ -201,6 +210,14 @@ def prediction_answer(rows: Sequence[Row]) -> str:
     )
 
 
+def fewer(shown: Mapping[str | None, Row]) -> str:
+    """Said where no intervention draws as many as the model does without one."""
+    values = {way: row.estimate.value for way, row in shown.items()}
+    plain = values.pop(None, None)
+    worse = plain is not None and all(value < plain for value in values.values())
+    return ", so it is made worse" if worse else ""
+
+
 def own_places(rows: Sequence[Row]) -> str:
     parts = []
     asked = (("length/found", "color", "colours"), ("text/found", "text_control", "phrases"))
@@ -211,9 +228,9 @@ def own_places(rows: Sequence[Row]) -> str:
         most = max(row.K or 0 for row in own)
         shown = {row.intervention: row for row in own if most == row.K}
         each = [f"{with_interval(row)} ({way or 'as it is'})" for way, row in shown.items()]
-        parts.append(f"of {most} {noun} {run} draws {and_list(each)}")
+        parts.append(f"of {most} {noun} {run} draws {and_list(each)}{fewer(shown)}")
     tried = (
-        "Conditions without places can be made local too: each pixel is given the one that acts most "
+        "Can conditions without places be made local too? Each pixel is given the one that acts most "
         "on it (own), or each acts around the place where it acts most (peaks)"
     )
     return f"{tried}. Then {'; '.join(parts)}." if parts else ""

@@ -16,7 +16,7 @@ SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
 WIDE = Side("exp2l-wide")
 AT_SAMPLING = tuple(Side("exp2", some) for some in INTERVENTIONS)
-PENALISED = tuple(Side(f"exp2-{name}") for name in ("longer", "penalty"))
+PENALISED = (Side("exp2-longer"), Side("exp2-penalty"))
 TRAINED_LOCAL = (EXP2, DISTILLED, *PENALISED, EXP2L, WIDE)
 FORCED = (EXP2, *AT_SAMPLING, *TRAINED_LOCAL[1:])
 SINGLES = tuple(Side(run) for run in ("exp1-one", "exp1-one-edm2", "exp2l-one"))
@@ -39,12 +39,13 @@ NEAR = "share of the effect near the place"
 
 def compose_figures(material: Material) -> list[Shown]:
     rows = material.rows
-    filled = met(lines_over(rows, MAIN, "length/found"), 3)
+    filled = met(lines_over(rows, at_equal_images(MAIN, rows), "length/found"), 3)
     growing = at_equal_images(GROWING, rows)
     return those(
         {
             "A place is filled if an object was drawn there. Points are means over images, thin bars "
-            "95 % intervals. Grey: as many objects as in training images.": filled,
+            "95 % intervals. Grey: as many objects as in training images. All were trained on equally "
+            "many images.": filled,
             "K_max of every run, and the paper's in versions 1 and 3 (v1, v3). The table below says "
             "what each run was trained on.": forest(rows, SIDES, K_MAX, gaps=False),
             "How K_max is found, by an example. Each square is one of eight images, shaded by how "

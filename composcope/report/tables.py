@@ -32,7 +32,7 @@ from composcope.report.material import (
 from composcope.report.theory import prediction_text
 from composcope.results import Row, grouped, where
 from composcope.study.effects import HIGH_NOISE, LOW_NOISE, MIDDLE_NOISE, Side, mean_row
-from composcope.study.table import BY_NAME, INTERVENTIONS, Intervention, trained_on
+from composcope.study.table import BY_NAME, INTERVENTIONS, STUDENT, Intervention, trained_on
 
 
 def if_known(row: Row | None) -> str:
@@ -80,10 +80,16 @@ def length_line(rows: Sequence[Row], side: Side) -> Line:
         "K_max on 8 images [95 %]": if_known(k_max_row(rows, side, "eight")),
         "K_max, strict [95 %]": if_known(k_max_row(rows, side, "strict")),
         "filled of 9 [95 %]": if_known(of_nine(rows, side)),
+        "training images": trained_images(reached),
         "drawn at K = 0": drawn,
         "network calls a step": two(calls.value) if calls and calls.value != 1 else "",
         "command": command_cell(command([reached]) if reached else again),
     }
+
+
+def trained_images(row: Row | None) -> str:
+    """A student learned from its teacher."""
+    return "" if row is None or row.images is None or row.run == STUDENT else f"{row.images:,}"
 
 
 def by_places(rows: Sequence[Row], side: Side) -> str:

@@ -32,7 +32,7 @@ from composcope.study.effects import (
     compare,
     mean_row,
 )
-from composcope.study.table import BY_NAME, LABELS
+from composcope.study.table import BY_NAME, LABELS, STUDENT
 
 # The first screen.
 
@@ -93,12 +93,24 @@ def tally(verdicts: Iterable[marks.Verdict]) -> str:
 def all_of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
     """How many of nine places each model fills; in brackets those that are not measured."""
     found = {side: of_nine(rows, side) for side in phrases}
-    known = [f"{with_interval(row)} {phrases[side]}" for side, row in found.items() if row]
+    trained = [row.images for row in found.values() if row]
+    known = [
+        f"{with_interval(row)} {phrases[side]}{after_images(row, trained[0])}"
+        for side, row in found.items()
+        if row
+    ]
     unknown = ", ".join(name(side) for side, row in found.items() if row is None)
     if not known:
         return f"Not measured: {unknown}"
     first = f"Of nine places asked for, models fill {and_list(known)}"
     return f"{first} (not measured: {unknown})" if unknown else first
+
+
+def after_images(row: Row, usual: int | None) -> str:
+    """Said of a run that was trained on other than the usual number of images."""
+    if row.images is None or row.images == usual or row.run == STUDENT:
+        return ""
+    return f" after {row.images:,} images"
 
 
 def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
@@ -108,19 +120,20 @@ def composes(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         EXP2: "with one label (exp2)",
         Side("exp3"): "with all labels in a list (exp3)",
     }
+    main = dict(zip(effects.at_equal_images([*phrases], rows), phrases.values(), strict=True))
     known = {side: paper for side in sides if (paper := marks.paper_of(side))}
     verdicts = [
         marks.verdict(k_max_beside_paper(rows, side), paper) for side, paper in known.items()
     ]
     return (
-        f"{all_of_nine(rows, phrases)}. The paper has a K_max for {len(known)} of our runs: "
+        f"{all_of_nine(rows, main)}. The paper has a K_max for {len(known)} of our runs: "
         f"{tally(verdicts)}."
     )
 
 
 def looks(rows: Sequence[Row]) -> str:
     """Conditional locality, and how it goes with composing."""
-    sides = (EXP1, EXP2L, EXP2, Side("exp3"))
+    sides = effects.at_equal_images((EXP1, EXP2L, EXP2, Side("exp3")), rows)
     parts = [f"{with_interval(conditional(rows, side))} in {side.run}" for side in sides]
     every = where(rows, what="locality/conditional_locality")
     chances = [row.chance for row in every if row.chance]

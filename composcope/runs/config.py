@@ -14,10 +14,11 @@ from composcope.diffusion.distillation import Walks
 from composcope.diffusion.recipe import Recipe
 from composcope.errors import InputError, check_name
 from composcope.files import content, parse_json, write_text
-from composcope.options import Int
+from composcope.options import Int, open_arg
 
 # Settings that may be left open, as the command line calls what may be given for them.
-Text: TypeAlias = Annotated[str | None, tyro.conf.arg(metavar="PATH")]
+Folder: TypeAlias = Annotated[str | None, open_arg("PATH")]
+Name: TypeAlias = Annotated[str | None, open_arg("NAME")]
 
 # The most that makes sense of each: what is beyond it is a slip, or a file that is not ours.
 MOST = dict(resolution=4096, grid_size=256, width=8192, blocks=64, head=8192, fold=64, emb=1024)
@@ -37,7 +38,7 @@ class Architecture:
     fold: int = 1  # blocks of fold x fold pixels are channels to the network
     radius: int = 2  # k of a local net's patches, (2k + 1) cells a side (section E.3)
     waves: int = 0  # products of so many waves along each side as input planes: where a pixel is
-    emb: Int = None  # channels of the embedding, in widths; None: the widest level's
+    emb: Int = None  # channels of the embedding, in widths; if not given, the widest level's
     smooth: bool = False  # labels that mean alike things begin with alike embeddings
     bilinear: bool = False  # gains are linear in the labels (see UNet)
     gate: int = 0  # the network also says where a pixel is flat ground (see Precond)
@@ -82,11 +83,11 @@ class Config:
     objects: tuple[int, int] = USUAL_OBJECTS  # fewest and most of a training image
     jitter: bool = False  # whether camera and lamps move from scene to scene
     view: Literal["full", "square"] = "full"  # what of the official frame the images show
-    data: Text = None  # images on disk in place of scenes drawn here
-    field: Text = None  # of their metadata that holds the conditions; None: the only one
+    data: Folder = None  # images on disk in place of scenes drawn here
+    field: Name = None  # of their metadata that holds the conditions; if not given, the only one
     words: tuple[str, ...] = ()  # of a vocabulary, as found in the metadata
-    threads: Int = None  # of this process; None: all there are
-    init: Text = None  # the run whose weights this one begins with
+    threads: Int = None  # of this process; if not given, all there are
+    init: Folder = None  # the run whose weights this one begins with
     teacher: Annotated[Teacher | None, tyro.conf.Suppress] = None  # of a run that was distilled
 
     def __post_init__(self) -> None:

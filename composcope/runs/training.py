@@ -29,7 +29,16 @@ from composcope.options import line
 from composcope.progress import console
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, complete_config, examples_of, images_of, pixel_constants
-from composcope.runs.model import SHIPPED, Model, load, own_device, run_folder, usable, weights_path
+from composcope.runs.model import (
+    SHIPPED,
+    Model,
+    conditioner_of,
+    load,
+    own_device,
+    run_folder,
+    usable,
+    weights_path,
+)
 from composcope.runs.workers import render_ahead
 from composcope.tensors import read_tensors, save_tensors
 
@@ -242,10 +251,11 @@ def check_ship(name: str | None, conditioner: str) -> None:
 
 def tell_run(what: str, folder: Path, name: str | None, conditioner: str) -> None:
     """Where a finished run is, and as what it ships; what it draws can be counted or looked at."""
-    after = "sample" if conditioner in ("vocabulary", "none") else "evaluate"
-    print(f"the {what} is in {folder}   next: {line(conditioner, after, folder)}")
     if name:
         print(f"shipped as {ship(folder, name)}")
+    countable = getattr(conditioner_of(Config.load(folder / "config.json")), "countable", False)
+    after = "evaluate" if countable else "sample"
+    print(f"the {what} is in {folder}   next: {line(conditioner, after, folder)}")
 
 
 def ship(

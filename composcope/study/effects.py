@@ -224,8 +224,8 @@ def mean_row(rows: Sequence[Row]) -> Row:
     return replace(rows[0], **means, sigma=None, pixel=None)
 
 
-def longest_and_newest(pair: tuple[Row, Row]) -> tuple[int, str]:
-    return min(row.images or 0 for row in pair), min(row.date or "" for row in pair)
+def longest_and_newest(pair: tuple[Row, Row]) -> tuple[list[int], str]:
+    return sorted(row.images or 0 for row in pair), min(row.date or "" for row in pair)
 
 
 def agreement(above: Row, below: Row) -> Literal["apart", "overlap", "no"]:
@@ -242,6 +242,7 @@ JUDGED = {
     "asked": ("conditions", "not known"),
     "max_K": ("largest K", "not known"),
     "steps": ("sampler steps", "not known"),
+    "n": ("samples", "not known"),
     "setting": ("setting", "the usual one"),
 }
 
@@ -258,6 +259,9 @@ def differences(above: Row, below: Row) -> list[str]:
 
 def unequal(above: Row, below: Row, preset: str) -> list[str]:
     """The same for two runs of the study, of whose trainings more is known."""
+    if STUDENT in (above.run, below.run):
+        taught = [replace(row, images=None) for row in (above, below)]
+        return ["the student learned from its teacher, not from images", *differences(*taught)]
     told = differences(above, below)
     if above.images == below.images and cooled(above, preset) != cooled(below, preset):
         told.append("the learning rate of only one falls to zero")

@@ -138,9 +138,9 @@ RUNS = (
 BY_NAME = {run.name: run for run in RUNS}
 # Shipped runs that experiments/penalty trains on, in words.
 TRAINED_ON = {
-    "exp2-longer": "exp2, then more images",
+    "exp2-longer": "exp2 after 128,000 images, then more",
     "exp2-penalty": "the same with a penalty on far influence",
-    "exp3-longer": "exp3, then more images",
+    "exp3-longer": "exp3 after 256,000 images, then more",
     "exp3-penalty": "the same with a penalty on far influence",
 }
 # Exact denoisers of the training images (experiments/score_machines): nothing in them is trained.
