@@ -3,6 +3,7 @@
 import inspect
 import operator
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def check_levels(sigmas: Tensor, states: str) -> None:
 def check_seed_and_radius(seed: Any, radius: Any) -> None:
     if not isinstance(seed, int | np.integer):
         raise InputError(f"audit: seed is a whole number, not {seed!r}")
-    if not isinstance(radius, int | float) or not radius > 0:
+    if not isinstance(radius, Real) or not radius > 0:
         raise InputError(f"audit: radius is a part of the image's side, above 0, not {radius!r}")
 
 
