@@ -40,13 +40,15 @@ def length_rows(
             rows.append(row(f"length/{name}", interval(values), **coordinates, K=K))
         if K > 0 and error and trained:
             rows.append(row("length/error", error.share(K, len(of_K), trained), **coordinates, K=K))
+    if max(outcomes) == 0:
+        return rows  # K_max is told by K = 1 on
     rules: dict[str, Rule] = {"strict": strict_rule}
     if trained:
         rules["paper"] = paper_rule(trained, error)
     for name, rule in rules.items():
         found = k_max(outcomes, rule, extras)
         rows.append(row("length/k_max", found, **coordinates, rule=name, max_K=max(outcomes)))
-    if trained and max(outcomes) > 0 and min(map(len, outcomes.values())) >= PAPER_IMAGES:
+    if trained and min(map(len, outcomes.values())) >= PAPER_IMAGES:
         found = k_max_on_eight(outcomes, rules["paper"], extras)
         rows.append(row("length/k_max", found, **coordinates, rule="eight", max_K=max(outcomes)))
     return rows
