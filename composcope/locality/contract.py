@@ -3,7 +3,6 @@
 import inspect
 import operator
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,7 @@ def check_seed_and_radius(seed: Any, radius: Any) -> tuple[int, float]:
     """Both as numbers of Python, which rows can hold."""
     if not isinstance(seed, int | np.integer):
         raise InputError(f"audit: seed is a whole number, not {seed!r}")
-    if not isinstance(radius, Real) or not radius > 0:
+    if not isinstance(radius, int | float | np.floating) or not radius > 0:
         raise InputError(f"audit: radius is a part of the image's side, above 0, not {radius!r}")
     return int(seed), float(radius)
 
