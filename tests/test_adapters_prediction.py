@@ -4,6 +4,7 @@ For data N(0, S^2) and x = x0 + sigma n the best denoiser is x0 = x S^2 / (S^2 +
 best prediction of anything else follows from it."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -77,6 +78,17 @@ def test_the_gaussian_at_every_noise_level(denoiser):
     x = torch.randn(8, 3, 4, 4, dtype=torch.float64)
     x0 = denoiser(x, sigma.double(), None)
     torch.testing.assert_close(x0, best(x, sigma[:, None, None, None]), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "denoiser",
+    [from_eps(eps, ALPHAS), from_v(v, ALPHAS), from_x0(x0, ALPHAS), from_flow(flow)],
+    ids=["eps", "v", "x0", "flow"],
+)
+def test_a_pickled_one_denoises_the_same(denoiser):
+    x, sigma = torch.randn(2, 1, 3, 3, dtype=torch.float64), torch.full((2,), 0.5).double()
+    again = pickle.loads(pickle.dumps(denoiser))
+    assert torch.equal(again(x, sigma), denoiser(x, sigma))
 
 
 def test_without_real_times_a_model_gets_the_nearest_step():

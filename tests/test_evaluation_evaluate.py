@@ -110,6 +110,12 @@ def test_a_drawer_that_does_not_say_how_it_was_trained_has_no_rule_of_the_paper(
     assert {row.run for row in rows} == {None}
 
 
+def test_without_any_object_asked_for_there_is_no_k_max():
+    rows = evaluate(Exact(GRID), K=(0,), num=8, steps=2)
+    assert numbers(rows, "exact") == {0: 1.0}
+    assert not k_maxes(rows)
+
+
 def test_a_wrapper_is_evaluated_as_it_is_and_its_cost_is_told():
     class Thrice(Wrapper):
         changes = {"intervention": "thrice"}  # noqa: RUF012

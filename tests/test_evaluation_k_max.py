@@ -99,6 +99,11 @@ def test_wilson_is_scipys():
         assert np.allclose(wilson(successes / 64, 64), (interval.low, interval.high), atol=1e-6)
 
 
+def test_the_ends_of_a_share_are_shares():
+    ends = np.array([wilson(share, n) for n in range(1, 100) for share in (0.0, 1.0)])
+    assert ends.min() == 0 and ends.max() == 1
+
+
 def test_the_interval_holds_the_truth():
     """A drawer whose share of right images falls with K: true K_max (ours) 5, where the share
     crosses one half."""

@@ -168,6 +168,12 @@ MISTAKES = {
     "influence(model, x, 'a', model.conditioner, [(0.5, 0.5)])": "sigma is a noise level, or one",
     "influence(model, x.numpy(), 1.0, model.conditioner, [(0.5, 0.5)])": "x is ndarray, not a tensor",
     "model.conditioner((0.5, 0.5))": "a condition set is a list of locations, not 0.5",
+    "influence(model, x[:0], 1.0, model.conditioner, [(0.5, 0.5)])": "x is [0, 3, 16, 16], not a",
+    "pixel_gradient(mine, x[0], 1.0, None, [(0, 0)])": "x is [3, 16, 16], not a tensor [batch",
+    "pixel_gradient(mine, x, 1.0, None, (3, 3))": "pixels are a list of (row, column), not (3, 3)",
+    "pixel_gradient(mine, x, 1.0, [1, 2], [(0, 0)])": "cond is list for 2 images; it is a tensor",
+    "pixel_gradient(mine, x, 1.0, x[:1, 0, 0], [(0, 0)])": "cond is 1 rows for 2 images",
+    "composcope.render([composcope.sample(0, 0, composcope.Rules())], (32, 8.5))": "or (width, height)",
     "from_diffusers('some/model')": "DiffusionPipeline.from_pretrained('some/model')",
 }
 
@@ -175,11 +181,12 @@ MISTAKES = {
 def test_mistakes_are_one_sentence_as_users_see_them():
     """In a process of its own: here, shapes and types are checked before our code sees them."""
     setup = (
-        "import torch, composcope\nfrom composcope import load\nfrom composcope.errors import InputError\n"
+        "import warnings, numpy as np, torch, composcope\n"
+        "from composcope import load\nfrom composcope.errors import InputError\n"
         "from composcope.diffusion.pixels import Pixels\nfrom composcope.runs import Model, configure\n"
         "from composcope.adapters import Classes, Phrases, from_diffusers, from_flow, from_x0\n"
-        "from composcope.diffusion.sample import sample\n"
-        "from composcope.locality import LocalConditions, Nearest, Strongest, influence\n"
+        "from composcope.diffusion.sample import sample\nfrom composcope.results import jsonl\n"
+        "from composcope.locality import LocalConditions, Nearest, Strongest, influence, pixel_gradient\n"
         "model = Model(configure('exp1', 'smoke'), Pixels(torch.zeros(3, 1, 1), 1.0))\n"
         "x = torch.zeros(2, 3, 16, 16)\n"
         "mine = lambda x, sigma, cond: x\nmine.__name__ = 'mine'\n"
@@ -194,6 +201,21 @@ def test_mistakes_are_one_sentence_as_users_see_them():
         "for labels in (torch.tensor([[3], [4]]), torch.tensor([[3], [4]]).numpy()):\n"
         "    composcope.draw(classes, labels, steps=2)\n"
         "    composcope.audit(classes, x, list(labels), sigmas=[1.0])\n"
+        "composcope.draw(classes, [(3,)], steps=2, batch=np.int64(1))\n"
+        "numbers = dict(seed=np.int64(2), radius=np.float32(0.2))\n"
+        "jsonl(composcope.audit(classes, x, [(3,), (4,)], sigmas=[1.0], **numbers).rows())\n"
+        "numbers = dict(num=np.int64(1), steps=np.int64(2), tolerance=np.float32(0.1))\n"
+        "for K in (np.arange(2), iter(range(2))):\n"
+        "    jsonl(composcope.evaluate(model, K, **numbers))\n"
+        "pixel_gradient(mine, x, 1.0, torch.ones(2, 4, 6), ((0, i) for i in range(2)))\n"
+        "place = [(0.5, 0.25)]\n"
+        "maps = [influence(model, x + 1, 1.0, model.conditioner, of) for of in (place, torch.tensor(place))]\n"
+        "assert torch.equal(*maps)\n"
+        "images = composcope.render([composcope.sample(0, 0, composcope.Rules())], [24, 16])\n"
+        "assert images.shape == (1, 16, 24, 3)\n"
+        "images.setflags(write=False)\n"
+        "warnings.simplefilter('error')\n"
+        "composcope.detect(images)\n"
     )
     code = setup + "".join(
         f"try:\n    {mistake}\nexcept InputError as error:\n    print(error)\n"
@@ -214,6 +236,8 @@ def test_rows_are_flat_and_chosen_by_their_coordinates(tmp_path):
         ("length/exact", 0.5, "exp1", 2)
     ]
     assert len(composcope.rows([tmp_path])) == 4
+    for any_of in ((2, 3), range(2, 4), {2, 3}, frozenset({2, 3})):
+        assert composcope.rows([tmp_path], run="exp1", K=any_of) == found
     assert len(composcope.rows(tmp_path)) == len(composcope.rows(str(tmp_path))) == 4
     with pytest.raises(InputError, match=r"rows: there is no folder .*nowhere"):
         composcope.rows([tmp_path / "nowhere"])

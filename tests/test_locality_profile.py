@@ -57,6 +57,12 @@ def test_locality_does_not_move_with_image_scale():
     assert not np.isclose(locality(maps, radius=0.125), value)
 
 
+def test_a_sample_of_which_nothing_is_asked_is_no_sample():
+    energies = np.random.default_rng(0).random((3, 2, 8, 8))
+    energies[1] = np.nan
+    assert energy_share(energies, energies / 4) == energy_share(energies[::2], energies[::2] / 4)
+
+
 def test_nothing_that_acts_has_no_share():
     assert np.isnan(locality(np.zeros((2, 8, 8))))
 

@@ -158,6 +158,11 @@ def test_with_nothing_measured_the_page_says_so():
         page(Material(rows_of("exp1", 8.0)), compare=["exp1", "nowhere"])
 
 
+def test_two_runs_of_one_name_are_not_compared():
+    with pytest.raises(InputError, match="rows of both have the name mine"):
+        page(Material(rows=[Row("length/found", 5.0, K=9, run="mine")]), ["mine", "mine"])
+
+
 def test_material_is_found_whatever_its_folders_are_called(tmp_path):
     add_rows(tmp_path / "own" / "a" / "any.jsonl", rows_of("exp1", 8.0))
     write_samples(tmp_path / "own" / "b" / "samples.npz", samples_of("exp1"))

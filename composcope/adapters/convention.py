@@ -37,22 +37,23 @@ class Coefficients(NamedTuple):
     t: Tensor
 
 
+# Made of the functions below by functools.partial, so that denoisers can be pickled.
 Convention = Callable[[Sigmas], Coefficients]
 
 
-def eps(steps: "Steps") -> Convention:
+def eps(steps: "Steps", sigma: Sigmas) -> Coefficients:
     """x0 = x - sigma F."""
-    return steps.convention(lambda s: (torch.ones_like(s), -s))
+    return steps.coefficients(sigma, lambda s: (torch.ones_like(s), -s))
 
 
-def v(steps: "Steps") -> Convention:
+def v(steps: "Steps", sigma: Sigmas) -> Coefficients:
     """x0 = sqrt(alpha_t) x_t - sqrt(1 - alpha_t) F."""
-    return steps.convention(lambda s: (1 / (1 + s**2), -s * (1 + s**2).rsqrt()))
+    return steps.coefficients(sigma, lambda s: (1 / (1 + s**2), -s * (1 + s**2).rsqrt()))
 
 
-def x0(steps: "Steps") -> Convention:
+def x0(steps: "Steps", sigma: Sigmas) -> Coefficients:
     """x0 = F."""
-    return steps.convention(lambda s: (torch.zeros_like(s), torch.ones_like(s)))
+    return steps.coefficients(sigma, lambda s: (torch.zeros_like(s), torch.ones_like(s)))
 
 
 def ours(sigma: Sigmas) -> Coefficients:
@@ -61,26 +62,18 @@ def ours(sigma: Sigmas) -> Coefficients:
     return Coefficients(one, torch.zeros_like(sigma), one, sigma)
 
 
-def flow(last: float) -> Convention:
+def flow(last: float, sigma: Sigmas) -> Coefficients:
     """x0 = x_t - t F; t is told to the model as last * t."""
-
-    def convention(sigma: Sigmas) -> Coefficients:
-        a = 1 / (1 + sigma)
-        t = sigma * a
-        return Coefficients(a, a, -t, last * t)
-
-    return convention
+    a = 1 / (1 + sigma)
+    t = sigma * a
+    return Coefficients(a, a, -t, last * t)
 
 
-def edm(sigma_data: float, sign: int = 1) -> Convention:
+def edm(sigma_data: float, sign: int, sigma: Sigmas) -> Coefficients:
     """x0 = c_skip x + c_out F (EDM, equation 7 and table 1); `sign` is the network's."""
-
-    def convention(sigma: Sigmas) -> Coefficients:
-        a = (sigma**2 + sigma_data**2).rsqrt()
-        c_out = sigma * sigma_data * a
-        return Coefficients(a, (sigma_data * a) ** 2, sign * c_out, sigma.log() / 4)
-
-    return convention
+    a = (sigma**2 + sigma_data**2).rsqrt()
+    c_out = sigma * sigma_data * a
+    return Coefficients(a, (sigma_data * a) ** 2, sign * c_out, sigma.log() / 4)
 
 
 class Steps:
@@ -92,19 +85,17 @@ class Steps:
         self.sigmas = ((1 - alpha) / alpha) ** 0.5
         self.real_times = real_times
 
-    def convention(self, b_c: Callable[[Sigmas], tuple[Sigmas, Sigmas]]) -> Convention:
+    def coefficients(
+        self, sigma: Sigmas, b_c: Callable[[Sigmas], tuple[Sigmas, Sigmas]]
+    ) -> Coefficients:
         """a, b, c and t, from b and c as functions of a noise level that was trained on.
 
         Beyond the last of these x is brought down to it, as if it were noise alone, which it nearly
         is: x - sigma F would make any error of F as large as sigma."""
-
-        def coefficients(sigma: Sigmas) -> Coefficients:
-            level = sigma.clamp(max=float(self.sigmas[-1]))
-            less = ((1 + level**2) / (1 + sigma**2)).sqrt()
-            b, c = b_c(level)
-            return Coefficients((1 + sigma**2).rsqrt(), less * b, c, self(sigma))
-
-        return coefficients
+        level = sigma.clamp(max=float(self.sigmas[-1]))
+        less = ((1 + level**2) / (1 + sigma**2)).sqrt()
+        b, c = b_c(level)
+        return Coefficients((1 + sigma**2).rsqrt(), less * b, c, self(sigma))
 
     def __call__(self, sigma: Sigmas) -> Tensor:
         # In bfloat16 neighbouring steps would be one and the same.

@@ -162,20 +162,20 @@ def convention_of(scheduler: Any, real: bool) -> convention.Convention:
     if config.get("invert_sigmas"):
         raise InputError(f"{kind} with invert_sigmas is not known: its time runs the other way")
     if flow or predicts == "flow_prediction":
-        return convention.flow(float(config.num_train_timesteps))
+        return partial(convention.flow, float(config.num_train_timesteps))
     if kind.startswith("EDM") and predicts in EDM_SIGNS:
-        return convention.edm(float(config.sigma_data), EDM_SIGNS[predicts])
+        return partial(convention.edm, float(config.sigma_data), EDM_SIGNS[predicts])
     if predicts not in PREDICTIONS or not hasattr(scheduler, "alphas_cumprod"):
         raise InputError(
             f"{kind} with the prediction {predicts!r} is not known; known are schedulers with "
             f"alphas_cumprod that predict {', '.join(PREDICTIONS)}, EDM's, and flow matching"
         )
     if config.get("timestep_type") == "continuous" and predicts == "v_prediction":
-        return convention.edm(1.0, -1)  # trained at all noise levels: there is no last step
+        return partial(convention.edm, 1.0, -1)  # trained at all noise levels, without a last step
     alphas = scheduler.alphas_cumprod.clone()
     if config.get("rescale_betas_zero_snr"):
         alphas[-1] = 0  # Euler and others write 2^-24, which can be above the alpha before it
-    return PREDICTIONS[predicts](convention.Steps(alphas, real))
+    return partial(PREDICTIONS[predicts], convention.Steps(alphas, real))
 
 
 # The arguments of a network beside x_t and t, made of x_t and cond.

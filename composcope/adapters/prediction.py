@@ -3,6 +3,7 @@ says of x0 is in convention.py."""
 
 import operator
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from composcope.adapters.convention import Convention, Numbers, Steps, eps, flow, ours, v, x0
-from composcope.diffusion.denoiser import Cond, Sigmas, X, takes
+from composcope.diffusion.denoiser import Cond, Sigmas, X, check_cond, takes
 from composcope.diffusion.pixels import Pixels, stretched
 from composcope.errors import InputError
 
@@ -56,29 +57,18 @@ class Adapted:
         at = sigmas_of(x, sigma)
         if self._shape is not None and x.shape[1] != self._shape[0]:
             raise InputError(f"x has {x.shape[1]} channels; the model takes {self._shape[0]}")
-        self.check_cond(cond, x)
+        check_cond(cond, x)
+        if cond is not None and not takes(self.model, 3):
+            raise InputError(
+                "the model is called as model(x_t, t): cond cannot be told to it; give one that "
+                "is called as model(x_t, t, cond)"
+            )
         a, b, c, t = self.convention(at)
         x_t = per_image(a, x) * x
         if cond is None and self.conditioner is not None and not takes(self.model, 2):
             cond = self.conditioner([()]).to(x).expand(len(x), -1)
         F = self.model(x_t, t) if cond is None else self.model(x_t, t, cond)
         return per_image(b, x) * x + per_image(c, x) * like(F, x)
-
-    def check_cond(self, cond: Any, x: X) -> None:
-        """A row of cond that is too few would be taken for all images, and nobody would know."""
-        if cond is None:
-            return
-        if not isinstance(cond, Tensor) or len(cond) != len(x):
-            given = f"{len(cond)} rows" if isinstance(cond, Tensor) else type(cond).__name__
-            raise InputError(
-                f"cond is {given} for {len(x)} images; it is a tensor with a row for each, such as "
-                "conditioner(condition_sets)"
-            )
-        if not takes(self.model, 3):
-            raise InputError(
-                "the model is called as model(x_t, t): cond cannot be told to it; give one that "
-                "is called as model(x_t, t, cond)"
-            )
 
     @property
     def shape(self) -> Shape:
@@ -121,7 +111,7 @@ def from_eps(
         )
         print(audit(denoiser, images, [(label,) for label in labels], denoiser.conditioner).table())
     """
-    return Adapted(model, eps(Steps(alphas_cumprod, real_times)), conditioner, shape)
+    return Adapted(model, partial(eps, Steps(alphas_cumprod, real_times)), conditioner, shape)
 
 
 def from_v(
@@ -134,7 +124,7 @@ def from_v(
     """The Denoiser of a model(x_t, t[, cond]) -> v = sqrt(alpha_t) n - sqrt(1 - alpha_t) x0.
 
     The arguments are those of `from_eps`."""
-    return Adapted(model, v(Steps(alphas_cumprod, real_times)), conditioner, shape)
+    return Adapted(model, partial(v, Steps(alphas_cumprod, real_times)), conditioner, shape)
 
 
 def from_x0(
@@ -150,7 +140,7 @@ def from_x0(
     gets a conditioner and a shape here."""
     if alphas_cumprod is None:
         return Adapted(model, ours, conditioner, shape)
-    return Adapted(model, x0(Steps(alphas_cumprod, real_times)), conditioner, shape)
+    return Adapted(model, partial(x0, Steps(alphas_cumprod, real_times)), conditioner, shape)
 
 
 def from_flow(
@@ -162,7 +152,7 @@ def from_flow(
         models count to 1000. The other arguments are those of `from_eps`."""
     if not isinstance(last, Real) or not last > 0:
         raise InputError(f"last is the time of pure noise, a number above 0, not {last!r}")
-    return Adapted(model, flow(float(last)), conditioner, shape)
+    return Adapted(model, partial(flow, float(last)), conditioner, shape)
 
 
 def model_name(model: Model) -> str:

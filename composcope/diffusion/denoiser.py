@@ -102,6 +102,17 @@ def check_denoiser(denoiser: Any, where: str) -> None:
     raise InputError(f"{where}: {kind} is not called as denoiser(x, sigma, cond); {advice}")
 
 
+def check_cond(cond: Any, x: X) -> None:
+    """A row of cond that is too few would be taken for all images, and nobody would know."""
+    if cond is None or (isinstance(cond, Tensor) and len(cond) == len(x)):
+        return
+    given = f"{len(cond)} rows" if isinstance(cond, Tensor) else type(cond).__name__
+    raise InputError(
+        f"cond is {given} for {len(x)} images; it is a tensor with a row for each, such as "
+        "conditioner(condition_sets)"
+    )
+
+
 def plain_sets(condition_sets: Any) -> Any:
     """Arrays and tensors of conditions as the lists that they hold; all else as it is."""
     if isinstance(condition_sets, np.ndarray | Tensor):

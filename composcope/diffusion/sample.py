@@ -213,10 +213,11 @@ def draw(
     check_asked(model, condition_sets)
     seeds = range(len(condition_sets)) if seeds is None else seeds
     try:  # whole numbers of numpy and torch are numbers too
-        seeds, steps = [operator.index(seed) for seed in seeds], operator.index(steps)
+        seeds = [operator.index(seed) for seed in seeds]
+        steps, batch = operator.index(steps), operator.index(batch)
     except TypeError:
         raise InputError(
-            "draw: seeds are a list of whole numbers, one for each image, and steps is one"
+            "draw: seeds are a list of whole numbers, one for each image; steps and batch are one"
         ) from None
     if len(seeds) != len(condition_sets):
         given = f"{len(condition_sets)} condition sets and {len(seeds)} seeds"
@@ -225,7 +226,7 @@ def draw(
         raise InputError("draw: no condition sets; [()] asks for one image with nothing in it")
     if steps < 2:
         raise InputError(f"draw: {steps} steps; a walk from noise to an image takes at least 2")
-    if not isinstance(batch, int) or batch < 1:
+    if batch < 1:
         raise InputError(f"draw: batch is how many images are drawn at a time, not {batch!r}")
     if not all(-(2**63) <= seed < 2**64 for seed in seeds):
         raise InputError("draw: a seed is a whole number of at most 64 bits")

@@ -179,7 +179,7 @@ def find_objects(
     """What a detector sees, image by image; those of another size are resized to its own."""
     found: list[list[Found]] = []
     size = (detector.size, detector.size)
-    for some in torch.from_numpy(images).split(BATCH):
+    for some in torch.tensor(images).split(BATCH):  # a copy: pictures of PIL cannot be written to
         pixels = some.permute(0, 3, 1, 2).float()
         pixels = pixels.contiguous(memory_format=torch.channels_last) / 255
         if pixels.shape[2:] != size:

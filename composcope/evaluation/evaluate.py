@@ -7,6 +7,7 @@ this one."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -69,17 +70,26 @@ def evaluate(
             f"evaluate: a {noun} of this model cannot be counted: the detector knows the objects "
             "of scenes alone; `audit` measures where conditions act"
         )
-    whole = all(isinstance(number, int) for number in (num, steps, seed, batch))
-    if not whole or not isinstance(tolerance, int | float):
+    whole = all(isinstance(number, int | np.integer) for number in (num, steps, seed, batch))
+    if not whole or not isinstance(tolerance, Real):
         numbers = "num, steps, seed and batch are whole numbers, tolerance is a number"
         raise InputError(f"evaluate: {numbers}")
+    # Rows hold numbers of Python alone.
+    num, steps, seed, batch, tolerance = (
+        int(num),
+        int(steps),
+        int(seed),
+        int(batch),
+        float(tolerance),
+    )
     if num < 1 or steps < 2 or batch < 1 or not tolerance > 0:
         needed = "at least 1 image for each K, 2 steps and a tolerance above 0"
         raise InputError(f"evaluate: {needed} are needed")
-    if not isinstance(K, Iterable) or not all(isinstance(k, int | np.integer) for k in K):
+    counts = list(K) if isinstance(K, Iterable) else [None]
+    if not all(isinstance(k, int | np.integer) for k in counts):
         like = [K] if isinstance(K, int) else [1, 2]
         raise InputError(f"evaluate: K is a list of numbers of conditions, such as {like}, not {K}")
-    Ks = sorted({k for k in K if k <= conditioner.most})
+    Ks = sorted({int(k) for k in counts if k <= conditioner.most})
     if not Ks or Ks[0] < 0:
         raise InputError(f"evaluate: K is some of 0 to {conditioner.most} for {conditioner.noun}s")
     way = way or conditioner.ways[0]

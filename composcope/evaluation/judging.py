@@ -55,6 +55,8 @@ def k_maxes(
 ) -> dict[str, Estimate]:
     """By our strict rule and by the paper's, also on as many images as the paper counted. Where
     labels leave objects out, `extras` others are allowed; by the rules of places any number is."""
+    if max(outcomes) == 0:
+        return {}  # K_max is told by K = 1 on
     found = {"strict": k_max(outcomes, strict_rule, extras)}
     if not trained:
         return found
@@ -62,7 +64,7 @@ def k_maxes(
     allowed = {"paper": extras, "places": math.inf} if extras else {"paper": extras}
     for name, others in allowed.items():
         found[name] = k_max(outcomes, paper, others)
-    if max(outcomes) > 0 and min(map(len, outcomes.values())) >= PAPER_IMAGES:
+    if min(map(len, outcomes.values())) >= PAPER_IMAGES:
         for name, others in allowed.items():
             found[ON_EIGHT[name]] = k_max_on_eight(outcomes, paper, others)
     return found

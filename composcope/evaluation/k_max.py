@@ -90,8 +90,6 @@ def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: float =
         shares = np.round(resampled(judged, seed=K) * n) / n
         held = rule(K, shares[:, 0], shares[:, 1], n)
         success[K] = np.broadcast_to(held, (1 + RESAMPLES,)) if len(held) == 1 else held
-    if not success:
-        return Estimate(0, n=0)
     values = largest(success)
     low, high = np.quantile(values[1:], ENDS, method="inverted_cdf")
     return Estimate(int(values[0]), int(low), int(high), min(map(len, outcomes.values())))

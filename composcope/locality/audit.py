@@ -193,7 +193,7 @@ def audit(
     contract.check_images(images)
     images = images.detach()
     chosen = contract.levels_of(sigmas, states, images)
-    contract.check_seed_and_radius(seed, radius)
+    seed, radius = contract.check_seed_and_radius(seed, radius)
     given = condition_sets
     conditioner, asked = contract.check_conditions(denoiser, conditioner, given, len(images))
     places = contract.places_of(asked, conditioner)

@@ -106,11 +106,13 @@ def check_levels(sigmas: Tensor, states: str) -> None:
         )
 
 
-def check_seed_and_radius(seed: Any, radius: Any) -> None:
+def check_seed_and_radius(seed: Any, radius: Any) -> tuple[int, float]:
+    """Both as numbers of Python, which rows can hold."""
     if not isinstance(seed, int | np.integer):
         raise InputError(f"audit: seed is a whole number, not {seed!r}")
-    if not isinstance(radius, int | float) or not radius > 0:
+    if not isinstance(radius, int | float | np.floating) or not radius > 0:
         raise InputError(f"audit: radius is a part of the image's side, above 0, not {radius!r}")
+    return int(seed), float(radius)
 
 
 def check_conditions(

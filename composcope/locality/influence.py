@@ -22,6 +22,7 @@ from composcope.diffusion.denoiser import (
     X,
     check_denoiser,
     checked_rows,
+    plain_sets,
 )
 from composcope.diffusion.sample import noise, walk
 from composcope.locality.contract import check_conditioner, check_set
@@ -39,9 +40,10 @@ def influence(
     """Equation 10 for every condition, averaged over the batch; image i is asked with seed + i."""
     check_denoiser(denoiser, "influence")
     check_conditioner(conditioner)
-    check_set(condition_set)
-    sets = [condition_set] * len(x)
-    every = without_each_denoised(denoiser, x, sigma, conditioner, sets, seed)
+    at = image_levels(sigma, x)
+    sets = plain_sets([condition_set] * len(x))
+    check_set(sets[0])
+    every = without_each_denoised(denoiser, x, at, conditioner, sets, seed)
     return torch.stack([effects(x0) for x0 in every]).mean(0)
 
 

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.func import vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, X
+from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, X, check_cond
 from composcope.errors import InputError
+from composcope.locality.contract import check_pixels
 
 Sigma = float | Float[Tensor, " batch"]
 Pixel = tuple[int, int]  # (y, x): row and column
@@ -22,8 +23,9 @@ Pixel = tuple[int, int]  # (y, x): row and column
 
 def image_levels(sigma: Sigma, x: X) -> Sigmas:
     """One noise level an image, as the contract asks."""
-    if not isinstance(x, Tensor):
-        raise InputError(f"x is {type(x).__name__}, not a tensor [batch, channel, height, width]")
+    if not isinstance(x, Tensor) or x.ndim != 4 or not len(x):
+        found = list(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        raise InputError(f"x is {found}, not a tensor [batch, channel, height, width]")
     try:
         return torch.as_tensor(sigma, dtype=x.dtype, device=x.device).expand(len(x))
     except (TypeError, ValueError, RuntimeError):
@@ -47,8 +49,10 @@ def pixel_gradients(
     memory: bytes that activations may take; samples and cotangents are taken in turns to stay below
         it, down to one sample and one cotangent at a time. The images of a batch must not depend on
         each other."""
-    cotangents = pixel_cotangents(pixels, x)
     at = image_levels(sigma, x)
+    check_cond(cond, x)
+    pixels = check_pixels(pixels)
+    cotangents = pixel_cotangents(pixels, x)
     one = cond if cond is None else cond[:1]
     samples, together = chunks(denoiser, x[:1], at[:1], one, len(cotangents), memory)
     maps = []
@@ -97,7 +101,7 @@ def saved_bytes(denoiser: Denoiser, x: X, sigma: Tensor, cond: Cond) -> int:
         # Each image another one: equal ones may be denoised once.
         several = x.detach() + torch.arange(n, device=x.device).view(n, 1, 1, 1)
         several.requires_grad_()
-        rows = cond if cond is None else cond.expand(n, -1)
+        rows = cond if cond is None else cond.expand(n, *cond.shape[1:])
         hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
         with torch.enable_grad(), hooks:
             x0 = denoiser(several, sigma.expand(n), rows)

@@ -74,11 +74,12 @@ def near_chance(places: Float[np.ndarray, "*conditions 2"], radius: float = RADI
 
 def energy_share(energies: Parts, parts: Parts) -> Estimate:
     """sum of `parts` over sum of `energies`, with an interval over samples; NaN for no energy."""
-    n = len(energies)
-    part = resampled(np.nansum(parts.reshape(n, -1), 1))
-    whole = resampled(np.nansum(energies.reshape(n, -1), 1))
+    rest = tuple(range(1, energies.ndim))
+    asked = ~np.isnan(energies).all(rest)  # samples of which nothing is asked say nothing
+    part = resampled(np.nansum(parts, rest)[asked])
+    whole = resampled(np.nansum(energies, rest)[asked])
     with np.errstate(invalid="ignore"):
-        return estimate(part / whole, n)
+        return estimate(part / whole, int(asked.sum()))
 
 
 def own_share(

@@ -35,6 +35,11 @@ FOOTER = (
 
 def side_by_side(material: Material, runs: Sequence[str]) -> str:
     """Two runs of the user: pictures, curves, and the main measurements that either has."""
+    if len(set(runs)) < len(runs):
+        raise InputError(
+            f"--compare: rows of both have the name {runs[0]}; give two runs whose folders differ "
+            "in their names"
+        )
     sides = [Side(run) for run in runs]
     for side in sides:
         if not where(material.rows, run=side.run):

@@ -78,7 +78,9 @@ def wilson(part: Float[np.ndarray, "..."] | float, n: int) -> tuple[Any, Any]:
     part = np.asarray(part)
     centre = part + z**2 / (2 * n)
     half = z * np.sqrt(part * (1 - part) / n + z**2 / (4 * n**2))
-    return (centre - half) / (1 + z**2 / n), (centre + half) / (1 + z**2 / n)
+    # Within [0, 1] but for round-off.
+    ends = np.clip([centre - half, centre + half], 0, 1 + z**2 / n) / (1 + z**2 / n)
+    return ends[0], ends[1]
 
 
 def spearman(

@@ -195,15 +195,15 @@ def gather(folders: Iterable[str | Path]) -> list[Row]:
 
 
 def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
-    """The rows whose coordinates have these values; a set or list of values means any of them."""
+    """The rows whose coordinates have these values; several values mean any of them."""
     unknown = set(coordinates) - set(FIELDS)
     if unknown:
         raise InputError(f"a row has no coordinate {min(unknown)!r}")
     found = list(rows)
     for name, wanted in coordinates.items():
-        if not isinstance(wanted, set | list):
-            wanted = [wanted]
-        found = [row for row in found if getattr(row, name) in wanted]
+        several = isinstance(wanted, set | frozenset | list | tuple | range)
+        values = [wanted, *wanted] if several else [wanted]  # a pixel is itself a tuple
+        found = [row for row in found if getattr(row, name) in values]
     return found
 
 

@@ -6,6 +6,7 @@ Images are independent and each is computed in one fixed order, so bytes do not 
 or on the threads."""
 
 import math
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -65,7 +66,8 @@ def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, ...]:
 def frame_size(size: Size) -> tuple[int, int]:
     """(width, height), both at least 1."""
     try:
-        width, height = size if isinstance(size, tuple) else (int(size), int(size))
+        sides = size if isinstance(size, tuple | list) else (size, size)
+        width, height = map(operator.index, sides)
     except (TypeError, ValueError):
         raise InputError(f"a size is a side or (width, height), not {size!r}") from None
     if min(width, height) < 1 or width * height > MOST_PIXELS:
