@@ -51,7 +51,9 @@ def cards(folder: Path) -> dict[str, str]:
     for path in sorted(folder.glob("*/model_index.json")):
         name = path.parent.name
         made[f"{name}.md"] = text_card(name, where(rows, run=name))
-    detectors = sorted(folder.glob("detector*.safetensors"))
+    detectors = sorted(
+        folder.glob("detector*.safetensors"), key=lambda path: (len(path.name), path)
+    )
     if detectors:
         made["detectors.md"] = detector_card(detectors)
     made["README.md"] = listed(made, lines, without_weights(folder, rows))
@@ -439,7 +441,7 @@ def quoted(module) -> str:
 
 
 DETECTOR_NOTE = (
-    "How many per cent of perfect images, which show exactly what is asked, the detector misreads: "
+    "Perfect images show exactly what is asked. How many of them, in per cent, the detector misreads: "
     "it misses an object or its place, or finds one too many."
 )
 
@@ -466,8 +468,9 @@ def detector_card(paths: Sequence[Path]) -> str:
             within = "" if error.tolerance is None else two(error.tolerance)
             wrong = {K: 100 * count / error.scenes for K, count in error.right.items()}
             shares = [two(wrong[K]) if K in wrong else "" for K in Ks]
-            lines.append([f"{error.noun}s, {error.way}", error.view, within, *shares])
-        head = ("asked", "view", "tolerance", *(f"K = {K}" for K in Ks))
+            asked = f"{error.noun}s, {error.way}"
+            lines.append([asked, error.view, within, f"{error.scenes:,}", *shares])
+        head = ("asked", "view", "tolerance", "images for each K", *(f"K = {K}" for K in Ks))
         parts += [f"## {path.stem}", f"{weights:,} weights."]
         parts.append(table(Table(head, lines, DETECTOR_NOTE)))
     return joined(parts)
