@@ -1,7 +1,7 @@
 """composcope reproduce --preset laptop --only exp1,exp2l
 
-Every table and figure of the paper: train, evaluate, measure, report. Done once each; the same
-command goes on where it was stopped. --dry-run prints the plan and its cost."""
+The trained models behind the paper's tables and figures: train, evaluate, measure. Done once each;
+the same command goes on where it was stopped. --dry-run prints the plan and its cost."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -419,6 +419,7 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
         "picture that its phrase names."
     )
     parts.append(table(Table(("word", "share [95 %]", "chance"), lines, note)))
+    parts += concepts_inside(rows)
     parts += [
         "## What it cannot do",
         "It knows only the few words of its captions, and draws no photographs. It stands in for "
@@ -433,6 +434,26 @@ def text_card(name: str, rows: Sequence[Row]) -> str:
         "The [results](../results.md#colours-and-words-is-it-local-elsewhere) show their figures.",
     ]
     return joined(parts)
+
+
+def concepts_inside(rows: Sequence[Row]) -> list[str]:
+    """How alike concepts of one category are beside those of two, layer by layer, at high noise."""
+    ratios = where(rows, what="features/ratio", level="high")
+    by_layer = {maps: where(ratios, maps=maps) for maps in ("hidden", "attention")}
+    layers = {maps: [row for row in own if row.index is not None] for maps, own in by_layer.items()}
+    if not all(layers.values()):
+        return []
+    lines: list[Sequence[Cell]] = [
+        [str(hidden.layer), with_interval(hidden), with_interval(attention)]
+        for hidden, attention in zip(*layers.values(), strict=True)
+    ]
+    note = (
+        "Inside it, at high noise: how alike (mean cosine) concepts of one category are, divided by "
+        "how alike those of two are. In the paper's SDXL this rises to the middle block and falls "
+        "again. Here it zigzags from layer to layer, and what the middle block shows depends on what "
+        "one looks at: hidden states or attention maps."
+    )
+    return [table(Table(("layer", "hidden states [95 %]", "attention maps [95 %]"), lines, note))]
 
 
 def quoted(module) -> str:
