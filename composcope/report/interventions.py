@@ -203,10 +203,14 @@ def prediction_answer(rows: Sequence[Row]) -> str:
         f"{with_interval(row)} places from {'the mean of the others' if known == NOTHING else f'the early {known}'}"
         for known, row in errors.items()
     ]
+    runs = [point.run for point in points(rows, LOCALITY)]
+    own = [run for run in runs if run in BY_NAME]
+    small = [f"{len(runs) - len(own)} small ones"] if len(runs) > len(own) else []
     error = f" The prediction for a run left out is off by {and_list(missed)}." if missed else ""
     return (
         "How well does an early measurement predict the places filled of six in the end? The rank "
-        f"correlation over {max(row.n or 0 for row in found.values())} runs is {and_list(parts)}.{error}"
+        f"correlation over {len(runs)} runs ({and_list([*small, *own])}) is "
+        f"{and_list(parts)}.{error}"
     )
 
 
