@@ -23,9 +23,10 @@ def test_the_plan_is_closed_and_writes_each_file_once(tmp_path, preset):
     outs = [node.command[node.command.index("--out") + 1] for node in nodes]
     assert len(set(outs)) == len(outs)
     assert {need for node in nodes for need in node.needs} <= {node.name for node in nodes}
-    assert {f"train {run.name}" for run in RUNS if not run.optional} <= {
-        node.name for node in nodes
-    }
+    names = {node.name for node in nodes}
+    trained = [run.config(preset) for run in RUNS if f"train {run.name}" in names]
+    assert {*trained} == {run.config(preset) for run in RUNS if not run.optional}
+    assert len({*trained}) == len(trained)  # of two runs that are one at this preset, one
     # An optional one, when it is named.
     assert plan(preset, tmp_path, ["exp1-six"])[0].name == "train exp1-six"
 
