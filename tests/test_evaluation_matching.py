@@ -89,5 +89,5 @@ def test_what_the_detector_does_not_find_cannot_be_counted():
         def read(self, thing, place):
             return thing.material
 
-    with pytest.raises(InputError, match=r"a material cannot be counted: .* `countable = False`"):
+    with pytest.raises(InputError, match=r"py, line \d+: .*material.* `countable = False`"):
         match(Materials(), ["rubber"], [Found(0.5, 0.5, "red", "cube", "large", 1.0)], 0.1)

@@ -5,9 +5,11 @@ extra.
 
 Merged are asked places whose object has merged with a neighbour's."""
 
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -45,9 +47,11 @@ def match(
     try:
         drawn = [conditioner.read(thing, (thing.x, thing.y)) for thing in found]
     except AttributeError as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
         raise InputError(
-            f"a {conditioner.noun} cannot be counted: the detector finds place, color, shape and size "
-            f"of objects ({error}); say so with `countable = False` in its class"
+            f"{Path(at.filename).name}, line {at.lineno}: AttributeError: {error}; the detector finds "
+            "place, color, shape and size of objects: if conditions are of something else, say "
+            "`countable = False` in their class"
         ) from None
     return match_counts(asked, drawn)
 
