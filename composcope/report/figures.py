@@ -13,7 +13,7 @@ from composcope.report.drawing import legend
 from composcope.report.locality import NOISE_LEVEL, crosses, glow, over, whiskers
 from composcope.report.looks import Lines, Look, look
 from composcope.report.marks import name, paper_of
-from composcope.report.material import of_side, one
+from composcope.report.material import k_max_beside_paper, of_side, one
 from composcope.results import Row, grouped
 from composcope.study.effects import FILLED_9, K_MAX, Measurement, Side, mean_row
 from composcope.study.table import BY_NAME
@@ -69,6 +69,8 @@ def forest(
 ) -> Figure | None:
     """A line a model: our value, the paper's K_max beside it; with `gaps` also if not measured."""
     measured = {side: one(rows, side, by.what, **by.coordinates) for side in sides}
+    if by == K_MAX:
+        measured = {side: k_max_beside_paper(rows, side) for side in sides}
     shown = {side: row for side, row in measured.items() if row or gaps}
     if not any(shown.values()):
         return None

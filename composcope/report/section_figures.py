@@ -46,8 +46,10 @@ def compose_figures(material: Material) -> list[Shown]:
             "A place is filled if an object was drawn there. Points are means over images, thin bars "
             "95 % intervals. Grey: as many objects as in training images. All were trained on equally "
             "many images.": filled,
-            "K_max of every run, and the paper's in versions 1 and 3 (v1, v3). The table below says "
-            "what each run was trained on.": forest(rows, SIDES, K_MAX, gaps=False),
+            "K_max of every run, by places alone where labels leave objects out, and the paper's in "
+            "versions 1 and 3 (v1, v3). The table below says what each run was trained on.": forest(
+                rows, SIDES, K_MAX, gaps=False
+            ),
             "How K_max is found, by an example. Each square is one of eight images, shaded by how "
             "many of the K objects it shows. K_max is the last K before the first cross.": rule(),
             words.grows(rows, growing): growth(rows, growing),
