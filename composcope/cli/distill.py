@@ -30,7 +30,7 @@ class Args:
     lr: float = 5e-3  # The learning rate at the beginning; it falls to zero.
     batch: int = 16  # States a step.
     steps: int = 12  # Noise levels of a walk from noise to image.
-    reuse: int = 2  # Times that an evaluation of the teacher is learned from, on average.
+    reuse: int = 4  # Times a state is learned from: asked for all of its conditions, then for some.
     seed: int = 0  # Of what is asked, of the noise and of the choice of states.
     conditioner: options.Conditioner = None
     ship: options.Ship = None

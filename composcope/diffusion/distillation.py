@@ -4,7 +4,9 @@
 
 x are states of walks from noise: half of the walkers follow the teacher, half the student, so that
 it also learns to go on from where it has led itself. An evaluation of the teacher is both the target
-at a state and the step away from it, and is learned from again: it costs K + 1 passes."""
+at a state and the step away from it, and costs K + 1 passes: nothing asked, and each condition alone.
+Of these passes every part of the K conditions has its answer, so from each state it is learned what
+to say to all of them and to some of them, which costs the teacher nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from composcope.diffusion.checkpoint import Weights
-from composcope.diffusion.denoiser import Denoiser, X
+from composcope.diffusion.denoiser import Denoiser
 from composcope.diffusion.lesson import Learned
 from composcope.diffusion.log import sums
 from composcope.diffusion.loss import Loss, Noise, generator
@@ -32,16 +34,19 @@ class Walks:
     """How states are come by."""
 
     steps: int = 12  # noise levels from noise to image
-    reuse: int = 2  # times that an evaluation of the teacher is learned from, on average
-    memory: int = 128  # last states, from which those to learn from again are chosen
+    reuse: int = 4  # times a state is learned from: with all of its conditions, then with some
 
     def __post_init__(self) -> None:
-        for name, most in (("steps", 1000), ("reuse", 100), ("memory", 100_000)):
+        for name, most in (("steps", 1000), ("reuse", 100)):
             if not 1 <= getattr(self, name) <= most:
                 raise InputError(f"{name} = {getattr(self, name)}: walks have from 1 to {most}")
 
     def walkers(self, batch: int) -> int:
         return max(batch // self.reuse, 1)
+
+    def phase(self, walker: Int[Tensor, " n"], walkers: int) -> Int[Tensor, " n"]:
+        """Steps that a walker is ahead of the first one: together they are at all noise levels."""
+        return walker * self.steps // walkers
 
     def sigma(self, at: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """The noise level after `at` of the steps, which need not be whole (EDM, eq. 5)."""
@@ -56,34 +61,33 @@ class Starts:
     step: int
     walker: Int[Tensor, " new"]
     noise: Float[Tensor, "new channel height width"]
-    cond: Float[Tensor, "new features"]
+    parts: Float[Tensor, "new most features"]
     shift: Float[Tensor, " new"]
 
 
-Ask = Callable[[int], Float[Tensor, " features"]]  # the number of a walk -> its cond
+# The number of a walk -> what it asks for: a vector a condition, zeros where it has fewer.
+Ask = Callable[[int], Float[Tensor, "most features"]]
 
 
 def starts_of(
     walks: Walks, recipe: Recipe, shape: tuple[int, int, int], ask: Ask
 ) -> Callable[[int, int], Starts]:
-    """(position of the first state, how many) -> the walks that begin there, from (seed, walk).
-
-    Walker i begins anew when step + i is a multiple of the walk's length."""
+    """(position of the first state, how many) -> the walks that begin there, from (seed, walk)."""
 
     def make(start: int, count: int) -> Starts:
         step = start // count
         walkers = walks.walkers(count)
-        new = [i for i in range(walkers) if (step + i) % walks.steps == 0]
-        numbers = [step * walkers + i for i in new]
-        # Positions below zero: the numbers of states are used for the choice of what is learned again.
+        every = torch.arange(walkers)
+        new = every[(step + walks.phase(every, walkers)) % walks.steps == 0]
+        numbers = (step * walkers + new).tolist()
+        if not numbers:
+            none = torch.zeros(0)
+            return Starts(step, new, none.view(0, *shape), none.view(0, 0, 0), none)
+        # Positions below zero: the numbers of states are used for the choice of conditions.
         sources = [generator(recipe.seed, -1 - number) for number in numbers]
-        if not new:
-            none = torch.zeros(0, dtype=torch.long)
-            return Starts(step, none, torch.zeros(0, *shape), torch.zeros(0, 0), torch.zeros(0))
         noise = torch.stack([torch.randn(shape, generator=source) for source in sources])
         shift = torch.stack([torch.rand((), generator=source) for source in sources])
-        cond = torch.stack([ask(number) for number in numbers])
-        return Starts(step, torch.tensor(new), noise, cond, shift)
+        return Starts(step, new, noise, torch.stack(list(map(ask, numbers))), shift)
 
     return make
 
@@ -91,6 +95,7 @@ def starts_of(
 class Following:
     """The lesson of a student: at the states of walks it is to say what the teacher says.
 
+    asked: the most conditions of a walk, and the features of one.
     All of its tensors go into checkpoints, so that a distillation goes on bit for bit."""
 
     def __init__(
@@ -99,7 +104,7 @@ class Following:
         walks: Walks,
         recipe: Recipe,
         shape: tuple[int, int, int],
-        features: int,
+        asked: tuple[int, int],
         device: torch.device | str = "cpu",
     ):
         self.teacher = teacher
@@ -108,45 +113,54 @@ class Following:
         walkers = walks.walkers(recipe.batch)
         # The walkers' states.
         self.x = torch.zeros(walkers, *shape, device=device)
-        self.cond = torch.zeros(walkers, features, device=device)
+        self.parts = torch.zeros(walkers, *asked, device=device)
         self.shift = torch.zeros(walkers, device=device)
-        self.past = Past(walks.memory, shape, features, device)
 
     def __call__(self, loss: Loss, made: Starts, sources: list[torch.Generator]) -> Learned:
         device = self.x.device
         self.begin(made)
         order = layout(self.recipe)
 
-        # The teacher's answers at the states of all walkers that are on their way.
+        # The states of all walkers that are on their way, once for each set of conditions.
         every = torch.arange(len(self.x), device=device)
-        way = every[(-every) % self.walks.steps <= made.step]
-        at = (made.step + way) % self.walks.steps + self.shift[way]
-        sigma = self.walks.sigma(at)
-        x = self.x[way].contiguous(memory_format=order)
-        cond = self.cond[way]
+        phase = self.walks.phase(every, len(every))
+        way = every[(-phase) % self.walks.steps <= made.step]
+        at = (made.step + phase[way]) % self.walks.steps + self.shift[way]
+        levels = self.walks.sigma(at)
+        views = len(sources) // len(every)
+        state = torch.arange(len(way), device=device).repeat_interleave(views)
+        x = self.x[way][state].contiguous(memory_format=order)
+        sigma = levels[state]
+        cond = self.conds(way, sources).flatten(0, 1)
+
+        # The teacher's answers there, and the student's.
         precision = torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16)
         with torch.no_grad(), precision:
             target = self.teacher(x, sigma, cond).float()
-
-        # The student's answers there, and at states of before.
-        self.past.add(x, sigma, cond, target)
-        again = self.past.choose(len(sources) - len(way), sources[0])
-        all_x, all_sigma, all_cond, all_targets = (
-            torch.cat([new, old]) for new, old in zip((x, sigma, cond, target), again, strict=True)
-        )
         with precision:
-            all_x = all_x.contiguous(memory_format=order)
-            denoised = loss.denoiser(all_x, all_sigma, all_cond)
-            objective, error = loss.compared(denoised, all_targets, all_sigma)
+            denoised = loss.denoiser(x, sigma, cond)
+            objective, error = loss.compared(denoised, target, sigma)
 
-        # One step down for each walker, where its guide leads: Euler's (EDM, eq. 3).
+        # One step down for each walker, where its guide leads when asked for all: Euler's (EDM, eq. 3).
         leads = (way % 2 == 0)[:, None, None, None]
-        guide = torch.where(leads, target, denoised[: len(way)].detach().to(target))
-        share = (self.walks.sigma(at + 1) / sigma)[:, None, None, None]
-        self.x[way] = guide + share * (x - guide)
+        guide = torch.where(leads, target[::views], denoised[::views].detach().to(target))
+        share = (self.walks.sigma(at + 1) / levels)[:, None, None, None]
+        self.x[way] = guide + share * (self.x[way] - guide)
 
         noise = Noise(self.recipe.P_mean, self.recipe.P_std)
-        return objective.mean(), sums(objective, error, all_sigma, noise)
+        return objective.mean(), sums(objective, error, sigma, noise)
+
+    def conds(
+        self, way: Int[Tensor, " n"], sources: list[torch.Generator]
+    ) -> Float[Tensor, "n views features"]:
+        """For each walker the cond of all of its conditions, then of some: of any number of them."""
+        walkers, most, _ = self.parts.shape
+        views = len(sources) // walkers
+        draws = [torch.rand(1 + most, generator=source, device=source.device) for source in sources]
+        draw = torch.stack(draws[: walkers * views]).to(self.parts).view(walkers, views, -1)
+        kept = draw[..., 1:] < draw[..., :1]
+        kept[:, 0] = True
+        return (kept.to(self.parts) @ self.parts)[way]
 
     def begin(self, starts: Starts) -> None:
         """Put the walkers whose walk is over at the start of a new one."""
@@ -155,11 +169,11 @@ class Following:
         new = starts.walker.to(self.x.device)
         sigma = self.walks.sigma(starts.shift)[:, None, None, None]
         self.x[new] = (sigma * starts.noise).to(self.x)
-        self.cond[new] = starts.cond.to(self.cond)
+        self.parts[new] = starts.parts.to(self.parts)
         self.shift[new] = starts.shift.to(self.shift)
 
     def tensors(self) -> dict[str, Tensor]:
-        own = {"x": self.x, "cond": self.cond, "shift": self.shift} | self.past.tensors()
+        own = {"x": self.x, "parts": self.parts, "shift": self.shift}
         return {f"walks/{name}": tensor for name, tensor in own.items()}
 
     def restore(self, kept: Weights) -> None:
@@ -167,34 +181,3 @@ class Following:
             if name not in kept or kept[name].shape != tensor.shape:
                 raise InputError(f"the checkpoint is not of this distillation ({name}); remove it")
             tensor.copy_(kept[name])
-
-
-class Past:
-    """The last states and what the teacher said there; the oldest are overwritten first."""
-
-    def __init__(
-        self, size: int, shape: tuple[int, int, int], features: int, device: torch.device | str
-    ):
-        self.size = size
-        self.device = device
-        self.count = torch.zeros((), dtype=torch.long)  # states that were ever added
-        shapes = {"x": shape, "sigma": (), "cond": (features,), "target": shape}
-        self.states = {
-            name: torch.zeros(size, *of_one, device=device) for name, of_one in shapes.items()
-        }
-
-    def add(self, x: X, sigma: Tensor, cond: Tensor, target: X) -> None:
-        index = (int(self.count) + torch.arange(len(x), device=x.device)) % self.size
-        index = index[-self.size :]  # of more than it holds, the last
-        for memory, new in zip(self.states.values(), (x, sigma, cond, target), strict=True):
-            memory[index] = new[-self.size :].to(memory)
-        self.count += len(x)
-
-    def choose(self, num: int, source: torch.Generator) -> list[Tensor]:
-        held = min(int(self.count), self.size)
-        index = torch.randint(held, (max(num, 0),), generator=source, device=source.device)
-        return [memory[index.to(self.device)] for memory in self.states.values()]
-
-    def tensors(self) -> dict[str, Tensor]:
-        states = {f"past_{name}": memory for name, memory in self.states.items()}
-        return {"count": self.count, **states}

@@ -22,9 +22,10 @@ from composcope.results import Row, add_rows, where
 from composcope.scenes.condition import LocationGrid
 from composcope.scenes.dataset import Stream
 from composcope.scenes.rules import Rules
+from composcope.study.table import IMAGES_EACH, LOCATIONS_ASKED, STEPS, TOLERANCE
 from composcope.theory.score_machine import score_machine
 
-GRID = 8
+GRID = 16  # and patches of five cells a side: the paper's local intervention (E.3)
 TRAINED = 3
 
 
@@ -38,20 +39,20 @@ class Kind:
 
 
 KINDS = (
-    Kind("local conditional machine", "all", 1),
-    Kind("local machine", None, 1),
+    Kind("local conditional machine", "all", 2),
+    Kind("local machine", None, 2),
     Kind("ideal machine", "all", None),
-    Kind("local one-label machine", "one", 1),
+    Kind("local one-label machine", "one", 2),
     Kind("ideal one-label machine", "one", None),
 )
 
 
 def main(
     scenes: int = 10_000,
-    num: int = 24,
-    most: int = 12,
-    steps: int = 10,
-    side: int = 32,
+    num: int = IMAGES_EACH,
+    most: int = LOCATIONS_ASKED,
+    steps: int = STEPS,
+    side: int = 64,
     out: Path = Path("results/evaluate-score-machines.jsonl"),
 ) -> list[Row]:
     """K_max of every machine by both rules, objects found and exact images for each K; a curve."""
@@ -59,7 +60,7 @@ def main(
     folder = out.with_suffix("")
     for machine in drawers(scenes, side):
         keep = folder / f"{machine.about['run']}-{scenes}-{side}-{steps}"
-        found = evaluate(machine, range(most + 1), num, tolerance=1 / GRID, steps=steps, keep=keep)
+        found = evaluate(machine, range(most + 1), num, tolerance=TOLERANCE, steps=steps, keep=keep)
         add_rows(out, found)
         rows += found
         for row in where(found, what="length/k_max"):
@@ -72,13 +73,14 @@ def main(
 def drawers(scenes: int, side: int) -> Iterator[Adapted]:
     """Machines are asked, judged and shown as models are."""
     conditioner = LocationGrid(GRID)
-    rules = Rules(objects=(1, TRAINED), camera_jitter=0.0, lamp_jitter=0.0)
+    rules = Rules(objects=(1, TRAINED), camera_jitter=0.0, lamp_jitter=0.0, view="square")
     for kind in KINDS:
         data = Stream(rules, side, conditioner, kind.labels or "all", 0).batch(0, scenes)
         cond = data.cond if kind.labels else None
         pixels = Pixels.measure(data.images, fixed=True)
         machine = score_machine(pixels.encode(data.images), cond, GRID, kind.radius)
         drawer = Adapted(machine, ours, conditioner, (3, side, side), pixels.decode)
+        drawer.view = rules.view
         drawer.about = {"run": kind.name, "trained": TRAINED, "labels": kind.labels}
         yield drawer
 

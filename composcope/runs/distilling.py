@@ -83,8 +83,8 @@ def distill(
         student = Model(config, model.pixels, conditioner=model.conditioner)
         student.load_state_dict(model.state_dict())
         walks, recipe = config.teacher.walks, config.recipe
-        features = model.conditioner.features
-        lesson = Following(teacher, walks, recipe, model.shape, features, device)
+        asked = model.conditioner.most, model.conditioner.features
+        lesson = Following(teacher, walks, recipe, model.shape, asked, device)
         make = starts_of(walks, recipe, model.shape, asker(model.conditioner, recipe.seed))
         open_run(student, folder)
         fit(student, lesson, make, folder, sheet, device)
@@ -99,16 +99,18 @@ def try_out(model: Model, conditioner: SumOfParts, teacher: Denoiser, device: st
 
 
 def asker(conditioner: SumOfParts, seed: int) -> Ask:
-    """The cond of each walk: none to the most conditions, chosen in the conditioner's last way.
+    """What each walk asks for: none to the most conditions, chosen in the conditioner's last way.
 
     Of locations these are the places of random scenes under the rules of the training scenes, so no
     two in one spot, and up to twelve, which the training never saw."""
     way = conditioner.ways[-1]
 
-    def ask(number: int) -> Float[Tensor, " features"]:
+    def ask(number: int) -> Float[Tensor, "most features"]:
         source = generator(seed, -1 - number)
         K = int(torch.randint(conditioner.most + 1, (), generator=source))
         conditions = conditioner.choose(K, ASKED + seed, number, way)
-        return conditioner([conditions], number)[0]
+        parts = torch.zeros(conditioner.most, conditioner.features)
+        parts[:K] = torch.as_tensor(conditioner.parts(conditions, number))
+        return parts
 
     return ask

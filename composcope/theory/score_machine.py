@@ -62,10 +62,11 @@ class ScoreMachine:
         return to_image(logs.softmax(-1) @ self.cells, self.channels).to(x.dtype)
 
     def over_patches(self, values: OverCells, radius: int) -> OverCells:
-        """The sum over the patch around every cell."""
-        row, col = torch.arange(self.grid**2) // self.grid, torch.arange(self.grid**2) % self.grid
-        near = ((row[:, None] - row).abs() <= radius) & ((col[:, None] - col).abs() <= radius)
-        return (near.to(values) @ values.flatten(1)).view_as(values)
+        """The sum over the patch around every cell: down the columns, then along the rows."""
+        at = torch.arange(self.grid)
+        near = ((at[:, None] - at).abs() <= radius).to(values)
+        down = near @ values.reshape(self.grid, -1)
+        return (near @ down.view(self.grid, self.grid, -1)).view_as(values)
 
 
 @lru_cache(maxsize=256)  # the steps of one sampling run ask for the same
