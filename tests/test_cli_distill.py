@@ -9,6 +9,7 @@ import torch
 from same_process import composcope
 
 from composcope.diffusion.sample import draw
+from composcope.locality import LocalConditions
 from composcope.runs import load
 from composcope.runs.config import Config, configure
 from composcope.runs.distilling import ASKED, asker
@@ -51,7 +52,7 @@ def test_a_student_is_a_run(run, tmp_path, capsys):
     composcope("distill", run, *flags)
     assert (folder / "model.safetensors").read_bytes() == before
     with pytest.raises(SystemExit):
-        composcope("distill", run, *flags, "--reuse", 4)
+        composcope("distill", run, *flags, "--reuse", 2)
     assert "walks" in capsys.readouterr().err
 
 
@@ -96,6 +97,23 @@ def test_what_is_practised_is_not_what_is_tested():
     counts = [int(ask(number).sum()) for number in range(60)]
     assert min(counts) == 0 and max(counts) == 12 and len(set(counts)) > 8
     assert torch.equal(ask(7), ask(7)) and not torch.equal(ask(7), ask(8))
+    assert ask(7).shape == (12, conditioner.features)
     evaluated = conditioner.ask(3, 20, 0, "random")
     practised = [conditioner.choose(3, ASKED, number, "random") for number in range(20)]
     assert not set(evaluated) & set(practised)
+
+
+def test_what_is_learned_of_some_conditions_costs_the_teacher_no_pass():
+    """Asked for three places and for parts of them at one state, it passes four times."""
+    passes = []
+
+    def denoiser(x, sigma, cond):
+        passes.append(len(x))
+        return x * 0 + cond.sum(1)[:, None, None, None]
+
+    conditioner = LocationGrid(4)
+    parts = torch.from_numpy(conditioner.parts([(0.1, 0.1), (0.6, 0.4), (0.9, 0.9)], 0))
+    kept = torch.tensor([[1.0, 1, 1], [1, 0, 0], [0, 1, 1], [0, 0, 0]])
+    x = torch.randn(1, 3, 8, 8).expand(4, -1, -1, -1)
+    LocalConditions(denoiser, conditioner)(x, torch.ones(4), kept @ parts)
+    assert passes == [4]

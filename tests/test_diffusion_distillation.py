@@ -18,7 +18,7 @@ from composcope.errors import InputError
 SHAPE = (3, 4, 4)
 EVERY = {"log_every": 2, "checkpoint_every": 4, "sheet_every": 5, "average_every": 100}
 RECIPE = Recipe(images=96, batch=8, lr=1e-2, warmup=0, decay=10**9, **EVERY)
-WALKS = Walks(steps=5, reuse=2, memory=12)
+WALKS = Walks(steps=5, reuse=2)
 
 
 class Net(nn.Module):
@@ -44,11 +44,12 @@ class Uncertainty(nn.Module):
 
 
 def ask(number):
-    return torch.tensor([1.0, number % 3])
+    """Two conditions, the second of which may be nothing."""
+    return torch.tensor([[1.0, 0.0], [0.0, number % 3]])
 
 
 def lesson_of(teacher, walks=WALKS, recipe=RECIPE):
-    return Following(teacher, walks, recipe, SHAPE, 2)
+    return Following(teacher, walks, recipe, SHAPE, (2, 2))
 
 
 class Distillation:
@@ -63,7 +64,7 @@ class Distillation:
         loss = Loss(self.model)
         nothing = (lambda model: None), (lambda name, weights: None)
         train(self.model, loss, make, recipe, folder, *nothing, self.draw, lesson=self.lesson)
-        cond = torch.stack([ask(number) for number in range(3)])
+        cond = torch.stack([ask(number).sum(0) for number in range(3)])
         asked = torch.ones(3, *SHAPE), torch.tensor([0.1, 1.0, 10.0]), cond
         self.away = float((self.model(*asked) - teacher(*asked)).detach().abs().max())
 
@@ -82,7 +83,8 @@ def test_states_are_those_of_walks():
     for step in range(11):
         made = make(8 * step, 8)
         for walker in made.walker.tolist():
-            assert (step + walker) % 5 == 0
+            # Four walkers on a way of five steps.
+            assert (step + [0, 1, 2, 3][walker]) % 5 == 0
             seen[walker] = step
         sources = [generator(0, 8 * step + i) for i in range(8)]
         lesson(loss, made, sources)
@@ -97,10 +99,46 @@ def test_states_are_those_of_walks():
             torch.testing.assert_close(
                 lesson.x[walker], answer[0] + now / first * (start - answer[0])
             )
-            assert torch.equal(lesson.cond[walker], ask(seen[walker] * 4 + walker))
+            assert torch.equal(lesson.parts[walker], ask(seen[walker] * 4 + walker))
     assert seen == {0: 10, 1: 9, 2: 8, 3: 7}
-    assert int(lesson.past.count) == 1 + 1 + 2 + 3 + 4 * 7  # walkers set off one after another
-    assert (lesson.past.states["target"] == 0.7).all()
+
+
+def test_walkers_are_spread_over_the_noise_levels():
+    walks = Walks(steps=12)
+    assert walks.phase(torch.arange(4), walks.walkers(16)).tolist() == [0, 3, 6, 9]
+
+
+def test_a_state_is_learned_from_with_all_and_with_some_of_its_conditions():
+    """The teacher is asked for the same states as often as they are learned from, at one level."""
+    calls = []
+
+    def teacher(x, sigma, cond):
+        calls.append((x, sigma, cond))
+        return torch.zeros_like(x)
+
+    walks = Walks(steps=1, reuse=4)
+    recipe = replace(RECIPE, batch=400)
+    lesson = Following(teacher, walks, recipe, SHAPE, (3, 3))
+    parts = torch.diag(torch.tensor([1.0, 2.0, 4.0]))
+    made = starts_of(walks, recipe, SHAPE, lambda number: parts)(0, 400)
+    lesson(Loss(Precond(Three(1), Uncertainty(), 0.5)), made, [generator(0, i) for i in range(400)])
+    ((x, sigma, cond),) = calls
+    x, sigma, cond = x.view(100, 4, *SHAPE), sigma.view(100, 4), cond.view(100, 4, 3)
+    assert torch.equal(x, x[:, :1].expand_as(x))
+    assert torch.equal(sigma, sigma[:, :1].expand_as(sigma))
+    assert torch.equal(cond[:, 0], parts.sum(0).expand(100, 3))
+    kept = cond[:, 1:].flatten(0, 1) / parts.sum(0)
+    assert set(kept.unique().tolist()) == {0.0, 1.0}
+    # A chance from 0 to 1 for all conditions of a set: none to three of them come equally often.
+    counts = kept.sum(1).long().bincount(minlength=4)
+    assert (counts > 45).all() and counts.sum() == 300
+
+
+class Three(Net):
+    """Of three features."""
+
+    def forward(self, x, noise_label, cond):
+        return super().forward(x, noise_label, cond[:, :2])
 
 
 def test_half_of_the_walkers_follow_the_student():
@@ -111,7 +149,7 @@ def test_half_of_the_walkers_follow_the_student():
     walks = Walks(steps=1, reuse=1)
     sigma, lower = walks.sigma(made.shift), walks.sigma(made.shift + 1)
     x = sigma[:, None, None, None] * made.noise
-    said = model(x, sigma, made.cond).detach()
+    said = model(x, sigma, made.parts.sum(1)).detach()
     said[::2] = 0
     share = (lower / sigma)[:, None, None, None]
     torch.testing.assert_close(lesson.x, said + share * (x - said))
@@ -131,7 +169,7 @@ def test_a_distillation_that_was_stopped_ends_as_if_it_never_was(tmp_path):
             Distillation(tmp_path / "b", stop_at=stop_at)
     Distillation(tmp_path / "b")
     first, second = (checkpoint.latest(tmp_path / name / "checkpoints")[1] for name in "ab")
-    assert {"walks/x", "walks/past_target", "walks/count"} <= set(first)
+    assert {"walks/x", "walks/parts", "walks/shift"} <= set(first)
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert torch.equal(through.lesson.x, first["walks/x"])
 
@@ -139,7 +177,7 @@ def test_a_distillation_that_was_stopped_ends_as_if_it_never_was(tmp_path):
 def test_a_checkpoint_of_something_else_is_refused():
     with pytest.raises(InputError, match="not of this distillation"):
         lesson_of(lambda x, sigma, cond: x).restore({"walks/x": torch.zeros(1)})
-    for wrong in ({"steps": 0}, {"reuse": 0}, {"memory": 0}):
+    for wrong in ({"steps": 0}, {"reuse": 0}):
         with pytest.raises(InputError, match="walks have from 1"):
             Walks(**wrong)
 

@@ -31,6 +31,8 @@ class Adapted:
     It is differentiable wherever the model is. `model` is what was given and is used as it is: put
     it into eval mode if it has dropout."""
 
+    view = "full"  # what of the official frame its pictures show: full or square
+
     def __init__(
         self,
         model: Model,

@@ -22,7 +22,7 @@ from composcope.results import Row, add_rows, where
 from composcope.scenes.condition import LocationGrid
 from composcope.scenes.dataset import Stream
 from composcope.scenes.rules import Rules
-from composcope.study.table import IMAGES_EACH, LOCATIONS_ASKED, STEPS, TOLERANCE
+from composcope.study.table import LOCATIONS_ASKED, STEPS, TOLERANCE
 from composcope.theory.score_machine import score_machine
 
 GRID = 16  # and patches of five cells a side: the paper's local intervention (E.3)
@@ -49,7 +49,7 @@ KINDS = (
 
 def main(
     scenes: int = 10_000,
-    num: int = IMAGES_EACH,
+    num: int = 24,
     most: int = LOCATIONS_ASKED,
     steps: int = STEPS,
     side: int = 64,

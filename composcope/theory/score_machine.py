@@ -25,7 +25,7 @@ from composcope.diffusion.denoiser import Cond, Sigmas, X
 from composcope.errors import InputError
 
 OverCells = Float[Tensor, "cells *rest"]
-CHUNK = 2**23  # entries of the largest array made at once (32 MiB in float32)
+CHUNK = 2**25  # entries of the largest array made at once (128 MiB in float32)
 
 
 @dataclass(frozen=True, eq=False)
