@@ -17,6 +17,10 @@ from composcope.scenes.condition import add_outside
 Arrays = tuple[np.ndarray, np.ndarray | None]
 
 source: Images  # of a worker process
+# A child forked from here would inherit the threads' locks. It is forked from a process that has
+# imported this once for all workers and does nothing else.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload([__name__])
 
 
 @contextmanager
@@ -25,11 +29,7 @@ def render_ahead(config: Config, images: Images, workers: int) -> Iterator[Image
     if not workers:
         yield images
         return
-    # A forked child would inherit the threads' locks.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, context, initializer=begin_worker, initargs=(config,)
-    ) as pool:
+    with ProcessPoolExecutor(workers, SERVER, begin_worker, (config,)) as pool:
 
         def ahead(start: int, count: int) -> tuple[Tensor, Tensor | None]:
             shown, cond = pool.submit(render_part, start, count).result()
