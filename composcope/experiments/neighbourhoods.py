@@ -30,7 +30,7 @@ from composcope.results.arrays import read_arrays, write_arrays
 from composcope.runs import load
 from composcope.runs.model import run_name
 from composcope.scenes.scene import COLORS, SHAPES
-from composcope.study.table import COLORS_ASKED, STEPS
+from composcope.study.table import STEPS
 
 WAYS = ("own", "peaks")
 Phrase = tuple[str, str, int]  # colour, shape, third of the width
@@ -40,22 +40,25 @@ def main(
     runs: tuple[str, ...] = ("color",),
     text: str | None = "text_control",
     num: int = 48,
-    most: int = COLORS_ASKED,
+    most: int | None = None,
     steps: int = STEPS,
     out: Path = Path("results/neighbourhoods.jsonl"),
 ) -> list[Row]:
-    """What is drawn of what is asked, with and without neighbourhoods of the model's own."""
+    """What is drawn of what is asked, with and without neighbourhoods of the model's own.
+
+    most: conditions of an image; if not given, as many as there are."""
     if num < 2:
         raise InputError("a comparison needs at least 2 images of each kind")
     folder = out.with_suffix("")
     rows: list[Row] = []
     for run in runs:
         model = load(run)
+        Ks = range((most or model.conditioner.most) + 1)
         drawers: list[Drawer] = [model, *(intervene(model, way) for way in WAYS)]
         for drawer in drawers:
             way = drawer.about.get("intervention") or "plain"
             keep = folder / f"{run_name(run)}-{way}"
-            found = evaluate(drawer, range(most + 1), num, steps=steps, keep=keep)
+            found = evaluate(drawer, Ks, num, steps=steps, keep=keep)
             add_rows(out, found)
             rows += found
     if text is not None:

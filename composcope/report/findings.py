@@ -1,10 +1,12 @@
 """What was expected of the rows, and what of it did not come out: comparisons of two runs, K_max
-beside the paper's, claims of theory."""
+beside the paper's, claims of theory. And the tables of comparisons and claims."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from composcope.report import marks
-from composcope.report.marks import and_list, name, with_interval
+from composcope.report.cells import Html, Line, Table, cell, command_cell, html_table
+from composcope.report.commands import command
+from composcope.report.marks import Verdict, and_list, name, with_interval
 from composcope.report.material import k_max_beside_paper, of_rooms
 from composcope.report.theory import plain_claim, prediction_text
 from composcope.results import Row
@@ -71,3 +73,58 @@ def seen_by(some: Sequence[effects.Comparison]) -> str:
             by[comparison.agrees != "no"].append(comparison.effect.measurement.words)
     seen = f"Seen in {and_list(by[True])}; not in" if by[True] else "Not seen in"
     return f"{seen} {and_list(by[False])}."
+
+
+def comparisons(rows: Sequence[Row]) -> Table:
+    """The study's effects: a line a finding and measurement."""
+    lines: Iterable[Line] = (
+        {
+            "where": place,
+            "finding": says,
+            "measured by": found.effect.measurement.words,
+            "seen here?": marks.SEEN[found.agrees],
+            "ours [95 %]": f"{with_interval(found.above)} against {with_interval(found.below)}"
+            if found.above
+            else "",
+            "at equal terms?": found.terms,
+            "command": commands(found.above, found.below),
+        }
+        for (place, says), some in findings(rows).items()
+        for found in some
+    )
+    note = "Where: the figure, table or section of the paper; ours are findings it does not have."
+    return html_table(lines, note)
+
+
+def commands(*measured: Row | None) -> Html:
+    """Those that make each of two sides again."""
+    told = dict.fromkeys(command([row]) for row in measured if row)
+    return Html("<br>".join(cell(command_cell(words)) for words in told))
+
+
+CLAIM_WORDS = {
+    "theory": "CPC: a distribution in which each condition determines pixels of its own. LCS: the "
+    "local conditional score. F-LCS: the same in features, A x for pixels x; A#p is the distribution "
+    "of A x. KL: the Kullback-Leibler divergence. Numbers such as Lemma 1 are the paper's.",
+    "sim": "The task is to learn the identity from clusters of points, a cluster a concept, and to do "
+    "it where concepts are combined. mu: how far a cluster is from 0. sigma: how wide it is. s: how "
+    "many there are. a_k = sigma_k^2 + mu_k^2 / s, and A has them on its diagonal. Swing-by: the loss "
+    "at the unseen combination falls, climbs, and falls again; its numbers are shares of random "
+    "starts. d: dimensions. h and d': width of the network. W: its linear map, U U^T where both "
+    "layers are tied. Isotropic starts have weights of either sign, positive ones of one sign, the "
+    "usual ones are larger. Numbers such as Fig. 3 are those of Yang et al. (2025).",
+}
+
+
+def claim_table(rows: Sequence[Row], room: str) -> Table:
+    lines: Iterable[Line] = (
+        {
+            "claim": str(row.claim),
+            "predicted": prediction_text(row),
+            "measured [95 %]": with_interval(row),
+            "holds?": Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold"),
+            "command": command_cell(command([row])),
+        }
+        for row in claims(rows, room)
+    )
+    return html_table(lines, CLAIM_WORDS[room])

@@ -94,7 +94,7 @@ def side_of(row: Row) -> Side:
 def sure_tables(material: Material) -> dict[str, Table]:
     sides = known_sides(material)
     return {
-        "Comparisons": tables.comparisons(material.rows),
+        "Comparisons": findings.comparisons(material.rows),
         "Seeds": tables.lengths(material.rows, at_equal_images(SEEDS, material.rows)),
         "Other places": tables.other_places(material.rows, sides),
         "Other tolerances": tables.tolerances(material.rows, sides),
@@ -202,8 +202,8 @@ SECTIONS = (
         "Not measured; composcope theory and composcope sim do it.",
         lambda m: words.theory(m.rows),
         lambda m: {
-            "The paper's theory": tables.claim_table(m.rows, "theory"),
-            "Structured Identity Mapping": tables.claim_table(m.rows, "sim"),
+            "The paper's theory": findings.claim_table(m.rows, "theory"),
+            "Structured Identity Mapping": findings.claim_table(m.rows, "sim"),
         },
         lambda m: of_rooms(m.rows, "circles"),
         first=2,

@@ -20,7 +20,7 @@ from composcope.pictures import read_picture
 from composcope.runs.config import USUAL_OBJECTS, Config
 from composcope.runs.model import Model, conditioner_of
 from composcope.scenes import sources
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.condition import VOCABULARY, SumOfParts
 from composcope.scenes.dataset import Folder, Stream
 from composcope.scenes.rules import Rules
 
@@ -36,7 +36,7 @@ def complete_config(config: Config) -> Config:
     objects, so that the run explains itself."""
     if config.field and not config.data:
         raise InputError(f"--field {config.field} is of the metadata of images: give --data")
-    if config.conditioner == "vocabulary" and not config.words:
+    if config.conditioner == VOCABULARY and not config.words:
         if not config.data:
             raise InputError("a vocabulary is made from the metadata of images: give --data")
         config = replace(config, words=sources.vocabulary_of(config.data, config.field))

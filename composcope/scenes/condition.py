@@ -23,7 +23,9 @@ __all__ += ["add_outside", "word"]
 class Names(SumOfParts):
     """Conditions that are words from a list, counted: so many objects of each."""
 
-    names: tuple[str, ...]
+    @property
+    def form(self) -> str:
+        return f"by {self.noun}"
 
     @property
     def features(self) -> int:
@@ -149,6 +151,7 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
 }
 
 
+VOCABULARY = "vocabulary"  # made of words that the metadata of images have
 FROM_OUTSIDE = "FILE.py:Class or package.module:Class"
 
 
@@ -180,14 +183,14 @@ def conditioner_named(name: str, grid_size: int, words: tuple[str, ...] = ()) ->
     """A conditioner by its name; None when nothing is asked. `words` are those of a vocabulary."""
     if name == "none":
         return None
-    if name == "vocabulary":
+    if name == VOCABULARY:
         return Vocabulary(words)
     if name not in CONDITIONERS and ":" in name:
         raise InputError(
             f"the conditioner {name} comes from outside and is imported only when you name it: "
             "load(..., conditioner=...) or --conditioner"
         )
-    check_name("conditioner", name, [*CONDITIONERS, "vocabulary", "none", FROM_OUTSIDE])
+    check_name("conditioner", name, [*CONDITIONERS, VOCABULARY, "none", FROM_OUTSIDE])
     return CONDITIONERS[name](grid_size)
 
 

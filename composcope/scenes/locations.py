@@ -84,6 +84,10 @@ class LocationGrid(Locations):
         return cls(grid_size)
 
     @property
+    def cut(self) -> dict[str, Any]:
+        return {}  # as Patches does if nothing is said: to the cells of the patch
+
+    @property
     def features(self) -> int:
         return self.grid_size**2
 
@@ -124,6 +128,21 @@ class LocationList(Locations):
     order: Literal["scattered", "packed"] = "scattered"
     shared: bool = False
     count: int = 8  # of waves along each side
+
+    def fitted(self, waves: int) -> "LocationList":
+        return replace(self, count=waves) if waves else self
+
+    @property
+    def form(self) -> str:
+        return "in a set" if self.shared else "in a list of slots"
+
+    @property
+    def entries(self) -> int:
+        return self.slots if self.shared else 1
+
+    @property
+    def cut(self) -> dict[str, Any]:
+        return {"slots": self.slots, "slot_features": self.count**2, "place": self.place}
 
     @property
     def features(self) -> int:

@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from composcope.errors import InputError
-from composcope.runs.config import Config, configure
+from composcope.runs.config import EXPERIMENTS, Config, configure
+from composcope.runs.model import conditioner_of
 from composcope.study.paper import PaperValue, covers, paper_k_max, paper_none_asked
 
-LOCATIONS_ASKED = 12  # the largest K: the paper has so many test locations
-COLORS_ASKED = 8
 TOLERANCE = 0.1  # of the image's side: the paper's test places are that far apart
 STEPS = 12  # of the sampler: samples do not change from there on (LOG.md)
 IMAGES_EACH = 48  # for each K
 LOCALITY_SAMPLES = 16
 EARLIER = ("early", "middle")
 BOTH = ("evaluate", "locality")
-COLORED = ("evaluate", "features")  # colours have no places
+PLACELESS = ("evaluate", "features")  # of conditions that have no places
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,9 @@ class Run:
 
     @property
     def max_K(self) -> int:
-        return COLORS_ASKED if self.config().conditioner == "color" else LOCATIONS_ASKED
+        """The most conditions that it is asked for."""
+        conditioner = conditioner_of(self.config())
+        return conditioner.most if conditioner else 0
 
     @property
     def paper_k_max(self) -> tuple[PaperValue, ...]:
@@ -130,9 +131,9 @@ RUNS = (
         snapshots=("early",), by_preset=LONG),
     Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6),
         snapshots=("early",)),
-    Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=COLORED,
+    Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=PLACELESS,
         by_preset=COLORS),
-    Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=COLORED,
+    Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=PLACELESS,
         optional=True),
 )
 # fmt: on
@@ -178,6 +179,13 @@ def trained_on(config: Config) -> str:
     fewest, most = config.objects
     scenes = f"{fewest}-{most} objects" if most > 1 else "1 object"
     return ", ".join([scenes, config.conditioner, LABELS[config.labels], *patches(config)])
+
+
+def labelled(config: Config) -> str:
+    """What differs from exp1, in words: "one label, patch-local"."""
+    usual = EXPERIMENTS["exp1"][0]
+    conditioner = [config.conditioner] if config.conditioner != usual else []
+    return ", ".join([LABELS[config.labels], *conditioner, *patches(config)])
 
 
 def patches(config: Config) -> list[str]:
