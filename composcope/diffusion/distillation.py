@@ -3,10 +3,10 @@
     loss = E [ lambda(sigma) / exp(u(sigma)) |D_student(x) - D_teacher(x)|^2 + u(sigma) ]
 
 x are states of walks from noise: half of the walkers follow the teacher, half the student, so that
-it also learns to go on from where it has led itself. An evaluation of the teacher is both the target
-at a state and the step away from it, and costs K + 1 passes: nothing asked, and each condition alone.
-Of these passes every part of the K conditions has its answer, so from each state it is learned what
-to say to all of them and to some of them, which costs the teacher nothing."""
+it also learns to go on from where it has led itself. An evaluation of the teacher is both the
+target at a state and the step away from it, and costs K + 1 passes: nothing asked, and each
+condition alone. Of these passes every part of the K conditions has its answer, so from each state
+it is learned what to say to all of them and to some of them, which costs the teacher nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

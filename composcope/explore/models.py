@@ -1,4 +1,4 @@
-"""The models that can be asked: what each of them is, in words and numbers, and what it is asked."""
+"""The models that can be asked: what each of them is, in words and numbers, and what is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -148,7 +148,7 @@ def training_sentence(config: Config) -> str:
 
 
 def newest_k_max(config: Config) -> int | None:
-    """The paper's K_max for such a model, in its newest version that has one; it has no students."""
+    """The paper's K_max for such a model, in its newest version with one; it has no students."""
     values = () if config.teacher else paper_k_max(config)
     newest = max(values, key=lambda value: value.version, default=None)
     return newest.low if newest else None

@@ -29,13 +29,14 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[effects.Compa
 
 # What a reader must know to read what did not come out, by its title.
 NOT_SO = {
-    "Comparisons of two runs": "A finding is a larger number for the first run than for the second, "
-    "measured in up to three ways. Listed are findings that at least one of the ways does not show.",
+    "Comparisons of two runs": "A finding is a larger number for the first run than for the "
+    "second, measured in up to three ways. Listed are findings that at least one of the ways does "
+    "not show.",
     "K_max": "By the paper's rule on all of our images, where a single bad one can decide it. The "
     "tables also have K_max on eight images, as many as the paper counted.",
     "Claims of theory": "Each was tested on a small example. Swing-by: the loss on a combination "
-    "that was never trained on falls, climbs, and falls again. Where its papers show it, we expect it "
-    "from at least half of all random starts.",
+    "that was never trained on falls, climbs, and falls again. Where its papers show it, we expect "
+    "it from at least half of all random starts.",
 }
 
 
@@ -52,9 +53,8 @@ def failures(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]
         paper = marks.paper_of(side)
         said = marks.verdict(row, paper)
         if said.mark in "▼▲✗":
-            reached.append(
-                f"{name(side)}: {with_interval(row)}, paper {marks.paper_words(paper)}: {said.words}"
-            )
+            theirs = marks.paper_words(paper)
+            reached.append(f"{name(side)}: {with_interval(row)}, paper {theirs}: {said.words}")
     tested = [*claims(rows, "theory"), *claims(rows, "sim")]
     false = [
         f"{plain_claim(row)} {with_interval(row)} (predicted: {prediction_text(row)})."
@@ -104,15 +104,16 @@ def commands(*measured: Row | None) -> Html:
 
 CLAIM_WORDS = {
     "theory": "CPC: a distribution in which each condition determines pixels of its own. LCS: the "
-    "local conditional score. F-LCS: the same in features, A x for pixels x; A#p is the distribution "
-    "of A x. KL: the Kullback-Leibler divergence. Numbers such as Lemma 1 are the paper's.",
-    "sim": "The task is to learn the identity from clusters of points, a cluster a concept, and to do "
-    "it where concepts are combined. mu: how far a cluster is from 0. sigma: how wide it is. s: how "
-    "many there are. a_k = sigma_k^2 + mu_k^2 / s, and A has them on its diagonal. Swing-by: the loss "
-    "at the unseen combination falls, climbs, and falls again; its numbers are shares of random "
-    "starts. d: dimensions. h and d': width of the network. W: its linear map, U U^T where both "
-    "layers are tied. Isotropic starts have weights of either sign, positive ones of one sign, the "
-    "usual ones are larger. Numbers such as Fig. 3 are those of Yang et al. (2025).",
+    "local conditional score. F-LCS: the same in features, A x for pixels x; A#p is the "
+    "distribution of A x. KL: the Kullback-Leibler divergence. Numbers such as Lemma 1 are the "
+    "paper's.",
+    "sim": "The task is to learn the identity from clusters of points, a cluster a concept, and to "
+    "do it where concepts are combined. mu: how far a cluster is from 0. sigma: how wide it is. s: "
+    "how many there are. a_k = sigma_k^2 + mu_k^2 / s, and A has them on its diagonal. Swing-by: "
+    "the loss at the unseen combination falls, climbs, and falls again; its numbers are shares of "
+    "random starts. d: dimensions. h and d': width of the network. W: its linear map, U U^T where "
+    "both layers are tied. Isotropic starts have weights of either sign, positive ones of one "
+    "sign, the usual ones are larger. Numbers such as Fig. 3 are those of Yang et al. (2025).",
 }
 
 

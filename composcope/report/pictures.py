@@ -41,7 +41,8 @@ def figure_html(shown: Shown) -> str:
     text = prose(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
     place = "wide" if is_wide(shown) else "tall" if shown.figure.get_figheight() > TALL else "part"
-    return f"<figure class={place}><div class=scroll>{button}</div><figcaption>{text}</figcaption></figure>"
+    caption = f"<figcaption>{text}</figcaption>"
+    return f"<figure class={place}><div class=scroll>{button}</div>{caption}</figure>"
 
 
 def is_wide(shown: Shown) -> bool:
@@ -164,7 +165,7 @@ def walks(material: Material) -> str:
     if not parts:
         return missing("No denoising is kept to be shown here; composcope evaluate keeps one.")
     return (
-        "<h3>Out of the noise</h3><p class=small>Each model starts from the same noise and is asked "
-        "for the same places. Shown is its guess of the final image, step by step.</p>"
+        "<h3>Out of the noise</h3><p class=small>Each model starts from the same noise and is "
+        "asked for the same places. Shown is its guess of the final image, step by step.</p>"
         f"<div class=walks>{''.join(parts)}</div>"
     )

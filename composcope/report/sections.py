@@ -52,8 +52,8 @@ K_MAX_WORDS = (
     "sometimes misreads an image; as many failures as that explains are allowed.",
     "Where labels leave objects of training images out, a model adds objects of its own. The paper "
     "tells them and does not judge them: 1+(0-2) is a K_max of 1 with up to two extras. We give it "
-    "that way too, as K_max by places alone; by our first, harsher reading an image with more extras "
-    "than labels leave out fails.",
+    "that way too, as K_max by places alone; by our first, harsher reading an image with more "
+    "extras than labels leave out fails.",
     "The strict rule is ours: at every K at least half of the images show all K, and the 95 % "
     "interval of that share lies above a quarter.",
 )
@@ -118,8 +118,9 @@ SECTIONS = (
     Section(
         "compose",
         "Does it compose?",
-        "A model trained on at most three objects draws up to nine if the places of all objects were "
-        "labelled on a grid (exp1). With a single label (exp2) or a list of places (exp3) it fails.",
+        "A model trained on at most three objects draws up to nine if the places of all objects "
+        "were labelled on a grid (exp1). With a single label (exp2) or a list of places (exp3) it "
+        "fails.",
         section_figures.compose_figures,
         "",
         lambda m: words.composes(m.rows, SIDES),
@@ -144,8 +145,8 @@ SECTIONS = (
         "forced",
         "What if it is forced to be local?",
         "A network that sees only patches and the conditions inside them (exp2l) composes where "
-        "one that sees the whole image (exp2) fails. Local conditions are our addition: while exp2 draws, "
-        "each pixel is given only the condition near it. Nothing is trained.",
+        "one that sees the whole image (exp2) fails. Local conditions are our addition: while exp2 "
+        "draws, each pixel is given only the condition near it. Nothing is trained.",
         section_figures.forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",
         lambda m: words.forced(m.rows),

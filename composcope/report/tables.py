@@ -37,10 +37,10 @@ def swatch(side: Side) -> Html:
 
 LENGTH_WORDS = (
     "K_max is by the paper's rule: first on all of our images, then on eight, as many as the paper "
-    "counted. Where labels leave objects out, a model adds others; in K_max by places alone they are "
-    "told and not judged, and this is what stands beside the paper's. Strict is our own rule. Filled "
-    "of 9: how many of nine places get their object. Drawn at K = 0: objects drawn when none is "
-    "asked for. What is blank is not measured."
+    "counted. Where labels leave objects out, a model adds others; in K_max by places alone they "
+    "are told and not judged, and this is what stands beside the paper's. Strict is our own rule. "
+    "Filled of 9: how many of nine places get their object. Drawn at K = 0: objects drawn when "
+    "none is asked for. What is blank is not measured."
 )
 
 
@@ -156,8 +156,8 @@ def other_places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             line["training images"] = f"{images:,}" if images else ""
             lines.append({**line, "command": command_cell(command(exact))})
     note = (
-        "The paper asks each model for the same places, and the second of them is near the horizon, "
-        "where few training images have an object. Random places are those of a new "
+        "The paper asks each model for the same places, and the second of them is near the "
+        "horizon, where few training images have an object. Random places are those of a new "
         "scene of as many small objects. The intervals of the shares: composcope rows "
         "--where what=length/exact --csv."
     )
@@ -218,8 +218,8 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             line[f"square in pixels{band.words} [95 %]"] = mean
         lines.append({**line, "command": command_cell(command([share] if share else squares))})
     note = (
-        "Square: the side of the smallest square around a pixel that holds 90 % of what it looks at. "
-        "High noise is sigma of 10 and more, low noise less than 0.3."
+        "Square: the side of the smallest square around a pixel that holds 90 % of what it looks "
+        "at. High noise is sigma of 10 and more, low noise less than 0.3."
     )
     if {side.run for side in sides} & {*PLAIN_IMAGES}:
         told = "; ".join(f"{run}: {words}" for run, words in PLAIN_IMAGES.items())
@@ -248,8 +248,8 @@ def cosine_table(rows: Sequence[Row]) -> Table:
     note = (
         "A concept's direction is the mean activation with it less the mean without. Between: the "
         "mean cosine of the directions of different concepts, or of different categories of them. "
-        "Within: of concepts of one category. Ratio: within over between. Gap: within less between. "
-        "Intervals are made by drawing groups of samples again, which adds noise to directions, so a "
-        "value can lie at an end of its interval or outside."
+        "Within: of concepts of one category. Ratio: within over between. Gap: within less "
+        "between. Intervals are made by drawing groups of samples again, which adds noise to "
+        "directions, so a value can lie at an end of its interval or outside."
     )
     return html_table(lines, note)

@@ -86,8 +86,8 @@ def batches(data: Folder | Stream) -> Images:
 class Stored:
     """Images in memory, in a new order each time round.
 
-    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any layout of
-    scenes/sources.py, without its conditions. With the view `square` they are cut to their centre."""
+    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any layout
+    of scenes/sources.py, without its conditions. With the view `square` they are cut to it."""
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed

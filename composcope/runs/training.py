@@ -99,7 +99,7 @@ def computes_bf16() -> bool:
 
 
 def open_run(model: Model, folder: Path) -> None:
-    """From here on the folder is a run: the constants, then the configuration that they belong to."""
+    """From here on the folder is a run: the constants, then the configuration they belong to."""
     clear(folder)
     sigma_data = model.denoiser.sigma_data.clone()
     constants = model.pixels.state_dict() | {"sigma_data": sigma_data}

@@ -70,7 +70,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def joined(parts: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...]:
-    """The words that were meant: a name may have commas itself, and the longest that fits counts."""
+    """The words that were meant: a name may have commas itself; the longest that fits counts."""
     known = {listed(name): name for name in names}
     longest = max(map(len, known))
     words: list[str] = []
@@ -125,8 +125,8 @@ class Vocabulary(Names):
     def __post_init__(self) -> None:
         if not self.names or len({*self.names}) < len(self.names):
             raise InputError(
-                "a vocabulary is a list of different words; they are taken from the metadata of the "
-                "images that a run is trained on (--data)"
+                "a vocabulary is a list of different words; they are taken from the metadata of "
+                "the images that a run is trained on (--data)"
             )
 
     @property

@@ -108,7 +108,7 @@ class LocationGrid(Locations):
 
 
 def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray, "places features"]:
-    """cos(pi f u) cos(pi g v), f, g = 0 .. count - 1, of unit norm; f = g = 0 says there is a place.
+    """cos(pi f u) cos(pi g v), f, g = 0 .. count - 1, of unit norm; f = g = 0 says: a place.
 
     Products, because a sum of waves forgets, of two places, which u belongs to which v."""
     u, v = np.cos(np.pi * where[:, :, None] * np.arange(count)).transpose(1, 0, 2)

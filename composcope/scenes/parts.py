@@ -64,7 +64,7 @@ class SumOfParts(ABC):
 
     @property
     def form(self) -> str:
-        """How an object is labelled, in words such as "by colour"; "" where nothing is to be said."""
+        """How an object is labelled, such as "by colour"; "" where there is nothing to say."""
         return ""
 
     @property

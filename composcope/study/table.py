@@ -1,5 +1,5 @@
-"""The study as one table: a run is a Config by its experiment and changes, the figure it serves, and
-what is measured on it.
+"""The study as one table: a run is a Config by its experiment and changes, the figure it serves,
+and what is measured on it.
 
 Plan, report, README and docs read this table, beside it the paper's values (paper.py) and the
 comparisons (effects.py). A row is found by its coordinates; names are only ever compared whole."""
@@ -84,11 +84,11 @@ def objects(fewest: int, most: int) -> dict[str, Any]:
     return {"objects": (fewest, most)}
 
 
-# Figure 1's runs go on four times as long as the others, and at last their rate falls to zero. Their
-# early snapshot, after as many images as the others have in the end, is what these are compared with.
+# Figure 1's runs go on four times as long as the others, and at last their rate falls to zero.
+# Their early snapshot, after as many images as the others have in the end, is compared with these.
 LONG: dict[str, Mapping[str, Any]] = {"laptop": {"images": 256_000, "cool": 64_000}}
-# A slot of the list holds a place in a sixth of the images, and a colour says nothing of where: both
-# learn late (LOG.md).
+# A slot of the list holds a place in a sixth of the images, and a colour says nothing of where:
+# both learn late (LOG.md).
 LIST: dict[str, Mapping[str, Any]] = {"laptop": {"images": 512_000, "cool": 128_000}}
 LIST_IN_PATCHES: dict[str, Mapping[str, Any]] = {"laptop": {"images": 256_000}}
 COLORS: dict[str, Mapping[str, Any]] = {"laptop": {"images": 384_000, "cool": 96_000}}
