@@ -27,6 +27,7 @@ from composcope.results import Row, add_rows, gather, read_rows, row, where
 from composcope.runs import Config, configure, load
 from composcope.runs.model import SHIPPED
 from composcope.runs.training import start
+from composcope.scenes.labels import LABELS
 from composcope.study import cost
 from composcope.study.prediction import K, prediction
 from composcope.study.table import STEPS, TOLERANCE
@@ -35,7 +36,6 @@ COUNT = 24
 IMAGES = 44_800  # for each: ten minutes of one core with the largest of these networks
 CONDITIONAL = "locality/conditional_locality"
 EXPERIMENTS = ("exp1", "exp3", "exp3s", "exp2l", "exp3l")
-LABELS = ("all", "one", "random", "all_but_one")
 MOST_OBJECTS = (1, 2, 3, 5)
 RADII = (1, 2, 3)  # of patches, in cells
 PENALTIES = (0.0, 0.0, 0.03, 0.1, 0.3)

@@ -12,8 +12,8 @@ from composcope.report.drawing import address, mosaic, multiple, svg
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
 from composcope.results.samples import Samples
-from composcope.study.effects import Side
-from composcope.study.table import BY_NAME, Intervention
+from composcope.study.effects import Side, side_of
+from composcope.study.table import BY_NAME
 
 WIDE = 6  # inches: wider figures do not share their line
 TALL = 5  # inches: higher figures stand beside two others
@@ -135,11 +135,8 @@ def sheets(material: Material) -> str:
 
 def drawn_by(samples: Samples) -> str:
     """The name of a model, with the radius of what is done to it where it is not the usual one."""
-    about = samples.about
-    done = about.get("intervention")
-    return name(
-        Side(str(about.get("run")), Intervention(done, about.get("radius")) if done else None)
-    )
+    coordinates = ("run", "intervention", "radius")
+    return name(side_of(*map(samples.about.get, coordinates)))
 
 
 def walks(material: Material) -> str:

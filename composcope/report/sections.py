@@ -16,8 +16,8 @@ from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, figure_html, gallery, is_wide, missing, sheets, walks
 from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES, SINGLES, TRAINED_LOCAL
 from composcope.results import Row, where
-from composcope.study.effects import Side, at_equal_images
-from composcope.study.table import BY_NAME, Intervention
+from composcope.study.effects import Side, at_equal_images, side_of
+from composcope.study.table import BY_NAME
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,9 @@ def every(rows: Sequence[Row]) -> str:
 
 def known_sides(material: Material, what: str = "length/k_max") -> list[Side]:
     """The study's runs, then all others: score machines, runs of one's own."""
-    others = dict.fromkeys(side_of(row) for row in where(material.rows, what=what) if row.run)
-    return [*SIDES, *(side for side in others if side.run not in BY_NAME)]
-
-
-def side_of(row: Row) -> Side:
-    done = Intervention(row.intervention, row.radius) if row.intervention else None
-    return Side(str(row.run), done)
+    found = [row for row in where(material.rows, what=what) if row.run and row.run not in BY_NAME]
+    others = (side_of(row.run, row.intervention, row.radius) for row in found)
+    return [*SIDES, *dict.fromkeys(others)]
 
 
 def sure_tables(material: Material) -> dict[str, Table]:

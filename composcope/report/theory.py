@@ -24,11 +24,11 @@ def claims_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         verdict = "[green]yes[/green]" if row.holds else "[bold red]no[/bold red]"
         name = f"{row.what}\n[dim]{row.claim}[/dim]"
-        shown.add_row(name, prediction_text(row), found(row), verdict)
+        shown.add_row(name, prediction_text(row), value_text(row), verdict)
     return shown
 
 
-def found(row: Row) -> str:
+def value_text(row: Row) -> str:
     """Of a claim's row: "0.42 0.40 to 0.44"; a number that is not finite is none in a row."""
     if row.value is None:
         return "not finite"
