@@ -141,7 +141,8 @@ class Following:
             denoised = loss.denoiser(x, sigma, cond)
             objective, error = loss.compared(denoised, target, sigma)
 
-        # One step down for each walker, where its guide leads when asked for all: Euler's (EDM, eq. 3).
+        # One step down for each walker, where its guide leads when asked for all: Euler's (EDM,
+        # eq. 3).
         leads = (way % 2 == 0)[:, None, None, None]
         guide = torch.where(leads, target[::views], denoised[::views].detach().to(target))
         share = (self.walks.sigma(at + 1) / levels)[:, None, None, None]
@@ -153,7 +154,7 @@ class Following:
     def conds(
         self, way: Int[Tensor, " n"], sources: list[torch.Generator]
     ) -> Float[Tensor, "n views features"]:
-        """For each walker the cond of all of its conditions, then of some: of any number of them."""
+        """For each walker the cond of all of its conditions, then of some: any number of them."""
         walkers, most, _ = self.parts.shape
         views = len(sources) // walkers
         draws = [torch.rand(1 + most, generator=source, device=source.device) for source in sources]
