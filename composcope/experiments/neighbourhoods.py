@@ -40,25 +40,24 @@ def main(
     runs: tuple[str, ...] = ("color",),
     text: str | None = "text_control",
     num: int = 48,
-    most: int | None = None,
+    most: int = 12,
     steps: int = STEPS,
     out: Path = Path("results/neighbourhoods.jsonl"),
 ) -> list[Row]:
     """What is drawn of what is asked, with and without neighbourhoods of the model's own.
 
-    most: conditions of an image; if not given, as many as there are."""
+    most: the largest K; conditions of which there are fewer stop there."""
     if num < 2:
         raise InputError("a comparison needs at least 2 images of each kind")
     folder = out.with_suffix("")
     rows: list[Row] = []
     for run in runs:
         model = load(run)
-        Ks = range((most or model.conditioner.most) + 1)
         drawers: list[Drawer] = [model, *(intervene(model, way) for way in WAYS)]
         for drawer in drawers:
             way = drawer.about.get("intervention") or "plain"
             keep = folder / f"{run_name(run)}-{way}"
-            found = evaluate(drawer, Ks, num, steps=steps, keep=keep)
+            found = evaluate(drawer, range(most + 1), num, steps=steps, keep=keep)
             add_rows(out, found)
             rows += found
     if text is not None:
