@@ -132,7 +132,7 @@ def write_pngs(folder: Path, pictures: Mapping[str, Any]) -> None:
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """Hold `folder` alone, at most while this process lives; a second gets an InputError at once."""
+    """Hold `folder` alone, at most while this process lives; a second gets an InputError."""
     folder = Path(folder)
     with folder_for(folder), held(folder / ".lock", wait=False) as file:
         if file is None:

@@ -53,7 +53,7 @@ Device: TypeAlias = Annotated[str, arg(help="Where the network runs (a GPU was n
 
 # What is asked of it.
 DRAWN = 'What to draw: "0.65,0.65 0.35,0.35" (fractions of width and height), or "red blue".'
-Asked: TypeAlias = Annotated[str, arg(aliases=["--locations", "--colors"], help=DRAWN)]
+Asked: TypeAlias = Annotated[str, arg(aliases=["--locations"], help=DRAWN)]
 ASKED = 'Conditions, such as "0.65,0.65 0.35,0.35" or "red blue"; else the usual four of the model.'
 Conditions: TypeAlias = Annotated[str | None, open_arg("CONDITIONS", help=ASKED)]
 WAY = "In which conditions are chosen: of locations, paper (its twelve test places) or random."

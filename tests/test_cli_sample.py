@@ -50,7 +50,7 @@ def test_a_sheet_shows_what_was_asked(tmp_path, command):
 def test_colors_and_solvers(tmp_path, command):
     run, sheets = untrained(tmp_path / "run", "color"), []
     for solver in ("heun", "euler", "stochastic"):
-        words = ("--colors", "red blue", "-n", 2, "--steps", 3, "--solver", solver)
+        words = ("--asked", "red blue", "-n", 2, "--steps", 3, "--solver", solver)
         words = (*words, "--out", tmp_path / "sheet.png")
         assert command("sample", run, *words)[0] == 0
         sheets.append((tmp_path / "sheet.png").read_bytes())

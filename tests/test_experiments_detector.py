@@ -17,11 +17,10 @@ from composcope.experiments.detector import (
     Recipe,
     Training,
     batch_of,
-    blurred,
     detector_loss,
-    spoil,
     targets,
 )
+from composcope.experiments.spoiling import blurred, spoil
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union
 
 import tyro
 
-from composcope.errors import InputError, foreign, sentences
+from composcope.errors import InputError, check_name, foreign, sentences
 from composcope.options import check_numbers
 
 COMMANDS = {
@@ -55,15 +55,13 @@ def main() -> None:
             print(importlib.metadata.version("composcope"))
         elif name == COMPLETION:
             print_completion(rest)
-        elif name in COMMANDS:
+        else:
+            check_name("command", name, COMMANDS)
             command = module_of(name)
             args = arguments(command, name, rest)
             check_numbers(args)
             with foreign(*(word.rpartition("=")[2] for word in rest if ":" in word)):
                 command.main(args)
-        else:
-            names = ", ".join(COMMANDS)
-            raise InputError(f"there is no command {name!r}; the commands are {names}")
 
 
 def module_of(name: str) -> ModuleType:
@@ -85,4 +83,5 @@ def print_completion(words: Sequence[str]) -> None:
         Annotated[module_of(name).Args, tyro.conf.subcommand(name, description=what)]
         for name, what in COMMANDS.items()
     ]
-    tyro.cli(Union[tuple(kinds)], prog="composcope", args=[COMPLETION, *words], config=FLAT)  # type: ignore[arg-type,call-overload] # noqa: UP007
+    commands: Any = Union[tuple(kinds)]  # noqa: UP007
+    tyro.cli(commands, prog="composcope", args=[COMPLETION, *words], config=FLAT)

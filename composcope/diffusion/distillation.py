@@ -3,10 +3,10 @@
     loss = E [ lambda(sigma) / exp(u(sigma)) |D_student(x) - D_teacher(x)|^2 + u(sigma) ]
 
 x are states of walks from noise: half of the walkers follow the teacher, half the student, so that
-it also learns to go on from where it has led itself. An evaluation of the teacher is both the target
-at a state and the step away from it, and costs K + 1 passes: nothing asked, and each condition alone.
-Of these passes every part of the K conditions has its answer, so from each state it is learned what
-to say to all of them and to some of them, which costs the teacher nothing."""
+it also learns to go on from where it has led itself. An evaluation of the teacher is both the
+target at a state and the step away from it, and costs K + 1 passes: nothing asked, and each
+condition alone. Of these passes every part of the K conditions has its answer, so from each state
+it is learned what to say to all of them and to some of them, which costs the teacher nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -141,7 +141,8 @@ class Following:
             denoised = loss.denoiser(x, sigma, cond)
             objective, error = loss.compared(denoised, target, sigma)
 
-        # One step down for each walker, where its guide leads when asked for all: Euler's (EDM, eq. 3).
+        # One step down for each walker, where its guide leads when asked for all: Euler's (EDM,
+        # eq. 3).
         leads = (way % 2 == 0)[:, None, None, None]
         guide = torch.where(leads, target[::views], denoised[::views].detach().to(target))
         share = (self.walks.sigma(at + 1) / levels)[:, None, None, None]
@@ -153,7 +154,7 @@ class Following:
     def conds(
         self, way: Int[Tensor, " n"], sources: list[torch.Generator]
     ) -> Float[Tensor, "n views features"]:
-        """For each walker the cond of all of its conditions, then of some: of any number of them."""
+        """For each walker the cond of all of its conditions, then of some: any number of them."""
         walkers, most, _ = self.parts.shape
         views = len(sources) // walkers
         draws = [torch.rand(1 + most, generator=source, device=source.device) for source in sources]

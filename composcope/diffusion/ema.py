@@ -1,6 +1,7 @@
 """Averages of the weights over training, of a width relative to its length; others afterwards.
 
-average(t) = integral of p(tau) weights(tau),    p(tau) = (gamma + 1) tau^gamma / t^(gamma + 1)    (EDM2, eq. 121)
+    average(t) = integral of p(tau) weights(tau)
+    p(tau) = (gamma + 1) tau^gamma / t^(gamma + 1)    (EDM2, eq. 121)
 
 Averages kept at a few moments span a space of profiles; the one nearest to a wanted profile gives
 the weights of the averages to combine (EDM2, section C.3)."""

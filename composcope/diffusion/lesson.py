@@ -32,7 +32,7 @@ Learned: TypeAlias = tuple[Float[Tensor, ""], Sums]
 
 @runtime_checkable
 class Lesson(Protocol):
-    """How what was made for a part of a batch becomes a loss; `sources` are the images' generators."""
+    """How what was made for a part of a batch becomes a loss; `sources`: the images' generators."""
 
     def __call__(self, loss: nn.Module, made: Any, sources: list[torch.Generator]) -> Learned: ...
 

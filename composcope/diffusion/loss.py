@@ -1,6 +1,7 @@
 """The EDM2 training loss, and the noise it is taken at, drawn for each image from its own seed.
 
-loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]    ln sigma ~ N(P_mean, P_std^2)"""
+loss = E [ lambda(sigma) / exp(u(sigma)) |D(x0 + sigma n) - x0|^2 + u(sigma) ]
+ln sigma ~ N(P_mean, P_std^2)"""
 
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from composcope.diffusion.penalty import far_share
 
 
 def generator(seed: int, position: int, device: torch.device | str = "cpu") -> torch.Generator:
-    """For the image at `position` in a training; positions below 0 are other streams of the seed."""
+    """For the image at `position` in a training; those below 0 are other streams of the seed."""
     start = (seed * int(GAMMA) + position + 1) * int(GAMMA) & MASK
     return torch.Generator(device).manual_seed(int(mix(np.uint64(start))))
 

@@ -1,6 +1,7 @@
 """How weights follow their gradients: Adam for all of them, or Muon for those that are matrices.
 
-    M <- mu M + G,   U = U_G V_G^T of  G + mu M = U_G S V_G^T,   W <- W - rate sqrt(max(rows, columns)) U
+    M <- mu M + G,   U = U_G V_G^T of  G + mu M = U_G S V_G^T
+    W <- W - rate sqrt(max(rows, columns)) U
 
 Muon's update is the nearest orthogonal matrix to the momentum (Jordan et al. 2024), scaled here to
 unit root mean square: so are the weights, and `rate` means what it means for Adam. A convolution's

@@ -1,6 +1,6 @@
 """How a model is trained, and the learning rate that follows from it.
 
-alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images     (EDM2, eq. 67)"""
+alpha(t) = alpha_ref min(t / t_warm, 1) / sqrt(max(t / t_ref, 1)),  t in images   (EDM2, eq. 67)"""
 
 import math
 from dataclasses import dataclass

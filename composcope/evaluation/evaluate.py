@@ -169,7 +169,7 @@ def evaluate_images(
     asked: a JSON file, {"file.png": [[u, v], ...]} or {"file.png": ["red", ...]}.
     conditioner: to which these conditions belong; if none is given, the first of ours that fits.
     trained: the most objects of a training image, N of the paper's rule; None leaves it out.
-    extras: as many objects that were not asked for are allowed, since training left them unlabelled.
+    extras: as many objects that were not asked for are allowed: training left them unlabelled.
     keep: a folder for the detector's own error, which is then not measured again."""
     folder = Path(folder)
     if not tolerance > 0 or extras < 0 or (trained is not None and trained < 1):

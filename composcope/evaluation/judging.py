@@ -1,4 +1,4 @@
-"""From answers to rows: shares, objects an image, K_max, and what the detector may be to blame for."""
+"""From answers to rows: shares, objects an image, K_max, and what may be the detector's fault."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -47,7 +47,7 @@ class Error:
         objects, as not `near` beyond: more would, at the detector's error rate (its upper 95 %
         bound, Clopper and Pearson 1934), happen once in a hundred evaluations. Never half of the
         images or more, so that a blank drawer fails however few."""
-        wrong = (self.right if K <= trained else self.near)[K]  # noqa: SIM300 (as the paper writes it)
+        wrong = (self.right if K <= trained else self.near)[K]  # noqa: SIM300 (the paper's)
         rate = betaincinv(wrong + 1, self.scenes - wrong, 0.95) if wrong < self.scenes else 1.0
         most = int((bdtr(np.arange(images + 1), images, rate) >= 0.99).argmax())
         return min(most / images, 0.5 * (1 - 1 / images))

@@ -49,9 +49,9 @@ def match(
     except AttributeError as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         raise InputError(
-            f"{Path(at.filename).name}, line {at.lineno}: AttributeError: {error}; the detector finds "
-            "place, color, shape and size of objects: if conditions are of something else, say "
-            "`countable = False` in their class"
+            f"{Path(at.filename).name}, line {at.lineno}: AttributeError: {error}; the detector "
+            "finds place, color, shape and size of objects: if conditions are of something else, "
+            "say `countable = False` in their class"
         ) from None
     return match_counts(asked, drawn)
 

@@ -30,7 +30,7 @@ from composcope.results.arrays import read_arrays, write_arrays
 from composcope.runs import load
 from composcope.runs.model import run_name
 from composcope.scenes.scene import COLORS, SHAPES
-from composcope.study.table import COLORS_ASKED, STEPS
+from composcope.study.table import STEPS
 
 WAYS = ("own", "peaks")
 Phrase = tuple[str, str, int]  # colour, shape, third of the width
@@ -40,11 +40,13 @@ def main(
     runs: tuple[str, ...] = ("color",),
     text: str | None = "text_control",
     num: int = 48,
-    most: int = COLORS_ASKED,
+    most: int = 12,
     steps: int = STEPS,
     out: Path = Path("results/neighbourhoods.jsonl"),
 ) -> list[Row]:
-    """What is drawn of what is asked, with and without neighbourhoods of the model's own."""
+    """What is drawn of what is asked, with and without neighbourhoods of the model's own.
+
+    most: the largest K; conditions of which there are fewer stop there."""
     if num < 2:
         raise InputError("a comparison needs at least 2 images of each kind")
     folder = out.with_suffix("")

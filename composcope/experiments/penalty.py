@@ -25,7 +25,7 @@ from composcope.runs import Config, configure, load
 from composcope.runs.training import start
 from composcope.scenes.condition import PAPER_LOCATIONS
 from composcope.study import cost
-from composcope.study.table import LOCATIONS_ASKED, STEPS, TOLERANCE
+from composcope.study.table import STEPS, TOLERANCE
 
 SWEPT = "exp2"
 LONGER = ("exp2", "exp3")
@@ -34,6 +34,7 @@ RADII = (0.125, 0.1875, 0.28)  # in image sides
 USUAL_WEIGHT, USUAL_RADIUS = 0.1, 0.1875
 SLACK = 0.1  # of images with none missing at K = 1 that a penalty may cost
 ASKED = (1, 6)
+LOCATIONS_ASKED = len(PAPER_LOCATIONS)  # the largest K of the longer runs
 FOUND, COMPLETE = "penalty/found", "penalty/complete"
 SMALL = {
     "length/found": FOUND,

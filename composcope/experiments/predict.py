@@ -27,6 +27,7 @@ from composcope.results import Row, add_rows, gather, read_rows, row, where
 from composcope.runs import Config, configure, load
 from composcope.runs.model import SHIPPED
 from composcope.runs.training import start
+from composcope.scenes.labels import LABELS
 from composcope.study import cost
 from composcope.study.prediction import K, prediction
 from composcope.study.table import STEPS, TOLERANCE
@@ -34,9 +35,7 @@ from composcope.study.table import STEPS, TOLERANCE
 COUNT = 24
 IMAGES = 44_800  # for each: ten minutes of one core with the largest of these networks
 CONDITIONAL = "locality/conditional_locality"
-EXPERIMENTS = {("grid", "global"): "exp1", ("list", "global"): "exp3", ("set", "global"): "exp3s"}
-EXPERIMENTS |= {("grid", "local"): "exp2l", ("list", "local"): "exp3l"}
-LABELS = ("all", "one", "random", "all_but_one")
+EXPERIMENTS = ("exp1", "exp3", "exp3s", "exp2l", "exp3l")
 MOST_OBJECTS = (1, 2, 3, 5)
 RADII = (1, 2, 3)  # of patches, in cells
 PENALTIES = (0.0, 0.0, 0.03, 0.1, 0.3)
@@ -66,7 +65,7 @@ def small_runs(count: int = COUNT, preset: str = "laptop", seed: int = 0) -> lis
     for changes in draws(seed):
         if len(found) == count:
             break
-        experiment = EXPERIMENTS[changes.pop("kind")]
+        experiment = changes.pop("experiment")
         if (experiment, changes) in seen:
             continue
         seen.append((experiment, changes))
@@ -81,17 +80,17 @@ def draws(seed: int) -> Iterator[dict[str, Any]]:
     penalty. A single object is labelled in one way only.
     """
     chance = np.random.default_rng(seed)
-    kinds = list(EXPERIMENTS)
     while True:
-        kind = kinds[chance.integers(len(kinds))]
+        experiment = EXPERIMENTS[chance.integers(len(EXPERIMENTS))]
         labels = LABELS[chance.integers(len(LABELS))]
         most = MOST_OBJECTS[chance.integers(len(MOST_OBJECTS))]
         width = WIDTHS[chance.integers(len(WIDTHS))]
         radius = RADII[chance.integers(len(RADII))]
         penalty = PENALTIES[chance.integers(len(PENALTIES))]
-        settings: dict[str, Any] = {"kind": kind, "objects": (1, most), "width": width}
+        settings: dict[str, Any] = {"experiment": experiment, "objects": (1, most), "width": width}
         settings |= {"head": width, "labels": "all" if most == 1 else labels, "seed": seed}
-        settings |= {"radius": radius} if kind[1] == "local" else {"penalty": penalty}
+        local = configure(experiment).net == "local"
+        settings |= {"radius": radius} if local else {"penalty": penalty}
         yield settings
 
 

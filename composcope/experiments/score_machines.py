@@ -19,10 +19,10 @@ from composcope.experiments import command
 from composcope.files import write_png
 from composcope.report.evaluation import curve_figure
 from composcope.results import Row, add_rows, where
-from composcope.scenes.condition import LocationGrid
+from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid
 from composcope.scenes.dataset import Stream
 from composcope.scenes.rules import Rules
-from composcope.study.table import LOCATIONS_ASKED, STEPS, TOLERANCE
+from composcope.study.table import STEPS, TOLERANCE
 from composcope.theory.score_machine import score_machine
 
 GRID = 16  # and patches of five cells a side: the paper's local intervention (E.3)
@@ -50,7 +50,7 @@ KINDS = (
 def main(
     scenes: int = 10_000,
     num: int = 24,
-    most: int = LOCATIONS_ASKED,
+    most: int = len(PAPER_LOCATIONS),
     steps: int = STEPS,
     side: int = 64,
     out: Path = Path("results/evaluate-score-machines.jsonl"),

@@ -1,4 +1,4 @@
-"""The models that can be asked: what each of them is, in words and numbers, and what it is asked."""
+"""The models that can be asked: what each of them is, in words and numbers, and what is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from composcope.explore.requests import MOST_CONDITIONS, Described, Picture
 from composcope.features.words import Words
 from composcope.files import read_json
 from composcope.runs.config import Config
-from composcope.runs.model import SHIPPED, load, run_folder
+from composcope.runs.model import SHIPPED, conditioner_of, load, run_folder
 from composcope.scenes.condition import SumOfParts
 from composcope.study.paper import covers, paper_k_max
 
@@ -109,14 +109,13 @@ def asking(conditioner: SumOfParts | None) -> dict[str, Any]:
     if conditioner is None:
         return {}
     places = conditioner.has_places
-    names = tuple(getattr(conditioner, "names", ()))
     return {
         "noun": conditioner.noun,
-        "asks": "places" if places else "names" if names else "nothing",
+        "asks": "places" if places else "names" if conditioner.names else "nothing",
         "like": conditioner.like,
-        "names": names,
+        "names": conditioner.names,
         "most": min(MOST_CONDITIONS, conditioner.most),
-        "grid": getattr(conditioner, "grid_size", None),
+        "grid": conditioner.grid_size,
         "interventions": ("none", "local", "composed") if places else ("none", "composed"),
     }
 
@@ -127,8 +126,6 @@ LABELS = {
     "random": "a random number of them labelled",
     "all_but_one": "all but one of them labelled",
 }
-# Of labels that are not on a grid.
-FORMS = {"list": " in a list of slots", "set": " in a set", "color": " by colour"}
 
 
 def training_sentence(config: Config) -> str:
@@ -142,14 +139,16 @@ def training_sentence(config: Config) -> str:
     most = config.objects[1]
     scenes = f"{config.objects[0]} to {most} objects" if most > 1 else "single objects"
     labelled = LABELS[config.labels] if most > 1 else "each labelled"
-    words = f"Trained on {scenes}, {labelled}{FORMS.get(config.conditioner, '')}"
+    words = f"Trained on {scenes}, {labelled}"
+    if (conditioner := conditioner_of(config)) and conditioner.form:
+        words += f" {conditioner.form}"
     if config.net == "local":
         words += "; the network sees patches" + (" as wide as the image" if covers(config) else "")
     return f"{words}."
 
 
 def newest_k_max(config: Config) -> int | None:
-    """The paper's K_max for such a model, in its newest version that has one; it has no students."""
+    """The paper's K_max for such a model, in its newest version with one; it has no students."""
     values = () if config.teacher else paper_k_max(config)
     newest = max(values, key=lambda value: value.version, default=None)
     return newest.low if newest else None

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, Wrapper, X, check_denoiser
-from composcope.errors import InputError
+from composcope.errors import InputError, check_name
 from composcope.locality.alone import EachAlone
 from composcope.locality.neighbourhoods import INTERVENTIONS, Asked, Neighbourhoods, Subsets
 from composcope.tensors import distinct
@@ -24,9 +24,7 @@ Masks = Bool[Tensor, "cell height width"]
 
 def intervene(denoiser: Denoiser, name: str, radius: float | None = None) -> "LocalConditions":
     """The denoiser with an intervention of this name; `radius` in image sides, where it has one."""
-    if name not in INTERVENTIONS:
-        names = ", ".join(INTERVENTIONS)
-        raise InputError(f"there is no intervention {name!r}; the interventions are {names}")
+    check_name("intervention", name, INTERVENTIONS)
     neighbourhoods: Any = INTERVENTIONS[name]
     if radius is not None:
         if "radius" not in neighbourhoods.about:
@@ -108,7 +106,8 @@ class LocalConditions(Wrapper):
             return self.denoiser(x, sigma, cond)
         if not isinstance(sigma, Tensor) or not len(x) == len(cond) == sigma.numel():
             raise InputError(
-                f"LocalConditions: sigma and cond are tensors with a row for each of {len(x)} images"
+                "LocalConditions: sigma and cond are tensors with a row for each of "
+                f"{len(x)} images"
             )
         size = (x.shape[2], x.shape[3])
         conditioner = self.conditioner

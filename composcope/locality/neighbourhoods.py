@@ -35,8 +35,8 @@ class Asked:
         says = hasattr(self.conditioner, "places")
         if not says or not getattr(self.conditioner, "has_places", True):
             raise InputError(
-                "these conditions have no places to be near to; take neighbourhoods=Strongest(), on "
-                "a command line --intervention own"
+                "these conditions have no places to be near to; take neighbourhoods=Strongest(), "
+                "on a command line --intervention own"
             )
         return offsets(self.conditioner.places(self.parts).to(self.parts), self.size)
 

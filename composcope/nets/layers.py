@@ -1,6 +1,6 @@
 """Magnitude-preserving layers of EDM2 (Karras et al. 2024, config G): unit variance in and out.
 
-    w = normalize(v) gain / sqrt(fan_in)    every weight is used through its normalised self (equations 47 and 66)
+    w = normalize(v) gain / sqrt(fan_in)    every weight is used normalised (equations 47, 66)
 
 Constant factors (the 0.596 of MP-SiLU, the balance of MP-sum) are moved into the gain of the
 neighbouring convolution: the same function with fewer passes over memory."""

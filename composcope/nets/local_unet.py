@@ -1,6 +1,6 @@
 """The patch-local model (appendix E.3): a cell is denoised by a network that sees only its patch.
 
-    F[cell] = centre of unet(patch of (2k + 1) m around it, noise_label, [conditions inside, centre])
+    F[cell] = centre of unet(patch of (2k + 1) m around it, noise_label, [conditions in it, centre])
 
 m = resolution / grid_size. Outside the image a patch holds zeros, in training as in sampling; the
 centre, scaled to [-1, 1]^2, tells the network where that is. A location grid is cut to the (2k +
@@ -140,8 +140,8 @@ class LocalUNet(nn.Module):
         super().__init__()
         if (unet.resolution, unet.features) != (patches.side, patches.features):
             raise InputError(
-                f"patches of {patches.side} pixels and {patches.features} features need a network made for them, "
-                f"not for {unet.resolution} pixels and {unet.features} features"
+                f"patches of {patches.side} pixels and {patches.features} features need a network "
+                f"made for them, not for {unet.resolution} pixels and {unet.features} features"
             )
         if patches.cell % unet.fold:
             raise InputError(f"fold {unet.fold} does not divide the cells of {patches.cell} pixels")

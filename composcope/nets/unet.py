@@ -3,11 +3,11 @@
     F = unet(x, noise_label, cond)          noise_label = log(sigma) / 4; F has the shape of x
 
 Names of modules and parameters are those of the published snapshots, so that mapping one here is a
-table. `fold`, `waves`, `slots`, `gate` and `bilinear` are beyond the original. With `slots`, one map
-embeds all entries of cond: a sum that does not depend on which slot holds what. `bilinear` keeps the
-label out of the embedding's SiLU and multiplies by the gains after the block's: what a block adds is
-then linear in cond, as the mean image of separate objects is. Small networks on centred images,
-whose background has no hint of place, otherwise take several times as long to learn it."""
+table. `fold`, `waves`, `slots`, `gate` and `bilinear` are beyond the original. With `slots`, one
+map embeds all entries of cond: a sum that does not depend on which slot holds what. `bilinear`
+keeps the label out of the embedding's SiLU and multiplies by the gains after the block's: what a
+block adds is then linear in cond, as the mean image of separate objects is. Small networks on
+centred images, whose background has no hint of place, else take several times as long to learn."""
 
 import math
 from collections.abc import Sequence
@@ -129,7 +129,7 @@ class UNet(nn.Module):
     def forward(
         self, x: Images, noise_label: Levels, cond: Cond = None, centre: int | None = None
     ) -> Float[Tensor, "batch outputs h w"]:
-        """F, or its central square of `centre` pixels, with no more of the decoder than it needs."""
+        """F, or its central square of `centre` pixels, with no more of the decoder than needed."""
         if cond is not None and cond.shape[1] != self.features:
             wanted = f"the network was made for {self.features}"
             raise InputError(f"cond has {cond.shape[1]} features, {wanted}")

@@ -1,4 +1,4 @@
-"""How a diffusion model learns circles of two colours and two sizes, one combination unseen: figures
+"""How a diffusion model learns circles of two colours and sizes, one combination unseen: figures
 of the rows of `composcope sim --circles`."""
 
 from collections.abc import Sequence

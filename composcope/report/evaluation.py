@@ -80,16 +80,12 @@ def answer_sheet(answers: Sequence[Any], columns: int = 8) -> Image:
     return sheet(np.stack(images), dots, rings, columns)
 
 
-def curve_figure(rows: Sequence[Row], what: str = "length/exact") -> Figure:
-    """A share of images, or objects an image, over K: a line for each model, with its interval."""
-    name = what.removeprefix("length/")
+def curve_figure(rows: Sequence[Row]) -> Figure:
+    """The share of images that are exactly right over K: a line a model, with its intervals."""
     figure = Figure(figsize=(5, 3.6), layout="constrained")
-    axes = figure.add_subplot(xlabel="K, objects asked for", ylabel=COLUMNS[name])
-    if name in SHARES:
-        axes.set_ylim(-0.03, 1.03)
-    else:
-        axes.axline((0, 0), slope=1, color="0.7", ls="--", lw=1)
-    for style, words, own in by_model(where(rows, what=what)):
+    axes = figure.add_subplot(xlabel="K, objects asked for", ylabel=COLUMNS["exact"])
+    axes.set_ylim(-0.03, 1.03)
+    for style, words, own in by_model(where(rows, what="length/exact")):
         over(axes, own, "K", style, words)
     legend(axes)
     return figure

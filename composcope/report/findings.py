@@ -1,10 +1,12 @@
 """What was expected of the rows, and what of it did not come out: comparisons of two runs, K_max
-beside the paper's, claims of theory."""
+beside the paper's, claims of theory. And the tables of comparisons and claims."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from composcope.report import marks
-from composcope.report.marks import and_list, name, with_interval
+from composcope.report.cells import Html, Line, Table, cell, command_cell, html_table
+from composcope.report.commands import command
+from composcope.report.marks import Verdict, and_list, name, with_interval
 from composcope.report.material import k_max_beside_paper, of_rooms
 from composcope.report.theory import plain_claim, prediction_text
 from composcope.results import Row
@@ -27,13 +29,14 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[effects.Compa
 
 # What a reader must know to read what did not come out, by its title.
 NOT_SO = {
-    "Comparisons of two runs": "A finding is a larger number for the first run than for the second, "
-    "measured in up to three ways. Listed are findings that at least one of the ways does not show.",
+    "Comparisons of two runs": "A finding is a larger number for the first run than for the "
+    "second, measured in up to three ways. Listed are findings that at least one of the ways does "
+    "not show.",
     "K_max": "By the paper's rule on all of our images, where a single bad one can decide it. The "
     "tables also have K_max on eight images, as many as the paper counted.",
     "Claims of theory": "Each was tested on a small example. Swing-by: the loss on a combination "
-    "that was never trained on falls, climbs, and falls again. Where its papers show it, we expect it "
-    "from at least half of all random starts.",
+    "that was never trained on falls, climbs, and falls again. Where its papers show it, we expect "
+    "it from at least half of all random starts.",
 }
 
 
@@ -50,9 +53,8 @@ def failures(rows: Sequence[Row], sides: Sequence[Side]) -> dict[str, list[str]]
         paper = marks.paper_of(side)
         said = marks.verdict(row, paper)
         if said.mark in "▼▲✗":
-            reached.append(
-                f"{name(side)}: {with_interval(row)}, paper {marks.paper_words(paper)}: {said.words}"
-            )
+            theirs = marks.paper_words(paper)
+            reached.append(f"{name(side)}: {with_interval(row)}, paper {theirs}: {said.words}")
     tested = [*claims(rows, "theory"), *claims(rows, "sim")]
     false = [
         f"{plain_claim(row)} {with_interval(row)} (predicted: {prediction_text(row)})."
@@ -71,3 +73,59 @@ def seen_by(some: Sequence[effects.Comparison]) -> str:
             by[comparison.agrees != "no"].append(comparison.effect.measurement.words)
     seen = f"Seen in {and_list(by[True])}; not in" if by[True] else "Not seen in"
     return f"{seen} {and_list(by[False])}."
+
+
+def comparisons(rows: Sequence[Row]) -> Table:
+    """The study's effects: a line a finding and measurement."""
+    lines: Iterable[Line] = (
+        {
+            "where": place,
+            "finding": says,
+            "measured by": found.effect.measurement.words,
+            "seen here?": marks.SEEN[found.agrees],
+            "ours [95 %]": f"{with_interval(found.above)} against {with_interval(found.below)}"
+            if found.above
+            else "",
+            "at equal terms?": found.terms,
+            "command": commands(found.above, found.below),
+        }
+        for (place, says), some in findings(rows).items()
+        for found in some
+    )
+    note = "Where: the figure, table or section of the paper; ours are findings it does not have."
+    return html_table(lines, note)
+
+
+def commands(*measured: Row | None) -> Html:
+    """Those that make each of two sides again."""
+    told = dict.fromkeys(command([row]) for row in measured if row)
+    return Html("<br>".join(cell(command_cell(words)) for words in told))
+
+
+CLAIM_WORDS = {
+    "theory": "CPC: a distribution in which each condition determines pixels of its own. LCS: the "
+    "local conditional score. F-LCS: the same in features, A x for pixels x; A#p is the "
+    "distribution of A x. KL: the Kullback-Leibler divergence. Numbers such as Lemma 1 are the "
+    "paper's.",
+    "sim": "The task is to learn the identity from clusters of points, a cluster a concept, and to "
+    "do it where concepts are combined. mu: how far a cluster is from 0. sigma: how wide it is. s: "
+    "how many there are. a_k = sigma_k^2 + mu_k^2 / s, and A has them on its diagonal. Swing-by: "
+    "the loss at the unseen combination falls, climbs, and falls again; its numbers are shares of "
+    "random starts. d: dimensions. h and d': width of the network. W: its linear map, U U^T where "
+    "both layers are tied. Isotropic starts have weights of either sign, positive ones of one "
+    "sign, the usual ones are larger. Numbers such as Fig. 3 are those of Yang et al. (2025).",
+}
+
+
+def claim_table(rows: Sequence[Row], room: str) -> Table:
+    lines: Iterable[Line] = (
+        {
+            "claim": str(row.claim),
+            "predicted": prediction_text(row),
+            "measured [95 %]": with_interval(row),
+            "holds?": Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold"),
+            "command": command_cell(command([row])),
+        }
+        for row in claims(rows, room)
+    )
+    return html_table(lines, CLAIM_WORDS[room])

@@ -153,10 +153,10 @@ def student(rows: Sequence[Row]) -> str:
     shares = [with_interval(conditional(rows, side)) for side in (DISTILLED, EXP2)]
     return (
         "Can one pass do what local conditions do in many? "
-        f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. It "
-        f"fills {filled[0]} of nine places and its K_max is {with_interval(reached)}; its teacher's "
-        f"are {filled[1]} and {with_interval(teacher)}. Its conditional locality is {shares[0]}, that "
-        f"of exp2 {shares[1]}."
+        f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. "
+        f"It fills {filled[0]} of nine places and its K_max is {with_interval(reached)}; its "
+        f"teacher's are {filled[1]} and {with_interval(teacher)}. Its conditional locality is "
+        f"{shares[0]}, that of exp2 {shares[1]}."
     )
 
 
@@ -168,17 +168,18 @@ def penalised(rows: Sequence[Row]) -> str:
         filled = of_nine(rows, penalty)
         if filled is None:
             continue
+        plain = with_interval(of_nine(rows, without))
+        shares = [with_interval(conditional(rows, side)) for side in (penalty, without)]
         parts.append(
-            f"{run} fills {with_interval(filled)} of nine places, without it {with_interval(of_nine(rows, without))}; "
-            f"its conditional locality is {with_interval(conditional(rows, penalty))}, without it "
-            f"{with_interval(conditional(rows, without))}"
+            f"{run} fills {with_interval(filled)} of nine places, without it {plain}; its "
+            f"conditional locality is {shares[0]}, without it {shares[1]}"
         )
     if not parts:
         return ""
     beside = f"; {name(EXP2_LOCAL)} fills {with_interval(of_nine(rows, EXP2_LOCAL))}"
     return (
-        "Does a penalty on what conditions change far from their places make a model local, and does "
-        f"it then compose? Trained further with it, {'; '.join(parts)}{beside}."
+        "Does a penalty on what conditions change far from their places make a model local, and "
+        f"does it then compose? Trained further with it, {'; '.join(parts)}{beside}."
     )
 
 
@@ -188,8 +189,8 @@ def overlap_answer(rows: Sequence[Row]) -> str:
         return ""
     parts = [f"{with_interval(row)} ({label(row.run, row.intervention)})" for row in fails]
     return (
-        "How close may two places be? Models still fill both in at least half of the images down to "
-        f"these distances, in image sides: {and_list(parts)}."
+        "How close may two places be? Models still fill both in at least half of the images down "
+        f"to these distances, in image sides: {and_list(parts)}."
     )
 
 
@@ -199,10 +200,10 @@ def prediction_answer(rows: Sequence[Row]) -> str:
         return ""
     errors = {row.concept: row for row in where(rows, what="predict/error")}
     parts = [f"{with_interval(row)} for the early {known}" for known, row in found.items()]
-    missed = [
-        f"{with_interval(row)} places from {'the mean of the others' if known == NOTHING else f'the early {known}'}"
-        for known, row in errors.items()
-    ]
+    missed = []
+    for known, row in errors.items():
+        by = "the mean of the others" if known == NOTHING else f"the early {known}"
+        missed.append(f"{with_interval(row)} places from {by}")
     runs = [point.run for point in points(rows, LOCALITY)]
     own = [run for run in runs if run in BY_NAME]
     small = [f"{len(runs) - len(own)} small ones"] if len(runs) > len(own) else []
@@ -234,7 +235,7 @@ def own_places(rows: Sequence[Row]) -> str:
         each = [f"{with_interval(row)} ({way or 'as it is'})" for way, row in shown.items()]
         parts.append(f"of {most} {noun} {run} draws {and_list(each)}{fewer(shown)}")
     tried = (
-        "Can conditions without places be made local too? Each pixel is given the one that acts most "
-        "on it (own), or each acts around the place where it acts most (peaks)"
+        "Can conditions without places be made local too? Each pixel is given the one that acts "
+        "most on it (own), or each acts around the place where it acts most (peaks)"
     )
     return f"{tried}. Then {'; '.join(parts)}." if parts else ""

@@ -10,7 +10,7 @@ from composcope.report.looks import label
 from composcope.results import Estimate, Row
 from composcope.study.effects import Side
 from composcope.study.paper import PaperValue
-from composcope.study.table import BY_NAME, LABELS, LOCAL, MACHINES, STUDENT, TRAINED_ON, patches
+from composcope.study.table import BY_NAME, LOCAL, MACHINES, STUDENT, TRAINED_ON, labelled
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 EXP2_LOCAL = Side("exp2", LOCAL)
@@ -66,9 +66,7 @@ def kind(side: Side) -> str:
     if side.run not in BY_NAME:
         untrained = "nothing: averages training images" if side.run in MACHINES else ""
         return {**TRAINED_ON, STUDENT: TAUGHT}.get(side.run, untrained)
-    config = BY_NAME[side.run].config()
-    conditioner = [config.conditioner] if config.conditioner != "grid" else []
-    return ", ".join([LABELS[config.labels], *conditioner, *patches(config)])
+    return labelled(BY_NAME[side.run].config())
 
 
 def and_list(parts: Sequence[str]) -> str:

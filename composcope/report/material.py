@@ -79,8 +79,8 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
 
 
 def merge_rows(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """Shipped rows of a run go where rows of other weights with its name were measured here. Of equal
-    weights the measurement of more samples counts, as a whole; of as many, the one made here."""
+    """Shipped rows of a run go where rows of other weights with its name were measured here. Of
+    equal weights the measurement of more samples counts, as a whole; of as many, the one here."""
     here = {(row.run, row.weights) for row in own if row.weights is not None}
     runs = {run for run, _ in here}
     stays = [row for row in shipped if row.run not in runs or (row.run, row.weights) in here]

@@ -96,10 +96,10 @@ def first_screen(material: Material, links: Mapping[str, str]) -> str:
         f"<h1>{TITLE}</h1><p class=lead>{html.escape(words.headline(material.rows))}</p>"
         f"<div class=first><div>{figure_1(material)}</div><div><ul class=facts>{facts}</ul>"
         "<p class=small>K is the number of objects asked for; a condition is one of them, at its "
-        "place. A patch-local network sees the image in patches. Each picture is the first that the "
-        "model drew, none is chosen. ✓: all objects are in place. A red cross marks a place without "
-        "its object; +1 is one object more than asked for. Click a picture or figure to enlarge it."
-        f"</p><nav>{''.join(contents)}</nav></div></div>"
+        "place. A patch-local network sees the image in patches. Each picture is the first that "
+        "the model drew, none is chosen. ✓: all objects are in place. A red cross marks a place "
+        "without its object; +1 is one object more than asked for. Click a picture or figure to "
+        f"enlarge it.</p><nav>{''.join(contents)}</nav></div></div>"
     )
 
 

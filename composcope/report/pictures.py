@@ -12,8 +12,8 @@ from composcope.report.drawing import address, mosaic, multiple, svg
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
 from composcope.results.samples import Samples
-from composcope.study.effects import Side
-from composcope.study.table import BY_NAME, Intervention
+from composcope.study.effects import Side, side_of
+from composcope.study.table import BY_NAME
 
 WIDE = 6  # inches: wider figures do not share their line
 TALL = 5  # inches: higher figures stand beside two others
@@ -41,7 +41,8 @@ def figure_html(shown: Shown) -> str:
     text = prose(shown.words)
     button = f'<button class=zoom title="Enlarge">{svg(shown.figure, shown.words)}</button>'
     place = "wide" if is_wide(shown) else "tall" if shown.figure.get_figheight() > TALL else "part"
-    return f"<figure class={place}><div class=scroll>{button}</div><figcaption>{text}</figcaption></figure>"
+    caption = f"<figcaption>{text}</figcaption>"
+    return f"<figure class={place}><div class=scroll>{button}</div>{caption}</figure>"
 
 
 def is_wide(shown: Shown) -> bool:
@@ -134,11 +135,8 @@ def sheets(material: Material) -> str:
 
 def drawn_by(samples: Samples) -> str:
     """The name of a model, with the radius of what is done to it where it is not the usual one."""
-    about = samples.about
-    done = about.get("intervention")
-    return name(
-        Side(str(about.get("run")), Intervention(done, about.get("radius")) if done else None)
-    )
+    coordinates = ("run", "intervention", "radius")
+    return name(side_of(*map(samples.about.get, coordinates)))
 
 
 def walks(material: Material) -> str:
@@ -164,7 +162,7 @@ def walks(material: Material) -> str:
     if not parts:
         return missing("No denoising is kept to be shown here; composcope evaluate keeps one.")
     return (
-        "<h3>Out of the noise</h3><p class=small>Each model starts from the same noise and is asked "
-        "for the same places. Shown is its guess of the final image, step by step.</p>"
+        "<h3>Out of the noise</h3><p class=small>Each model starts from the same noise and is "
+        "asked for the same places. Shown is its guess of the final image, step by step.</p>"
         f"<div class=walks>{''.join(parts)}</div>"
     )

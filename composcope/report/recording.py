@@ -111,9 +111,9 @@ def sliding_figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality:
         "<figure class=rec data-kind=length>"
         f"{slider('How many places are asked for', ticks, start)}"
         f"{''.join(models)}<script type=application/json>{json.dumps(data)}</script>"
-        "<figcaption>The first picture of this page with a slider. Dots are places asked for, rings are "
-        "objects that were found; a dot in a ring is a place filled. Counts are means of the images "
-        "shown.</figcaption></figure>"
+        "<figcaption>The first picture of this page with a slider. Dots are places asked for, "
+        "rings are objects that were found; a dot in a ring is a place filled. Counts are means of "
+        "the images shown.</figcaption></figure>"
     )
 
 
@@ -157,8 +157,8 @@ def figure_2(maps: Mapping[str, Maps], quality: int) -> str:
         f"{slider('Noise level', ticks, len(ticks) // 3)}<p class=rec-pixels>{buttons}</p>"
         f"<div class=rec-side>{''.join(models)}</div>"
         f"<script type=application/json>{json.dumps(data)}</script>"
-        "<figcaption>Where the score looks, with a slider. Bright is what the chosen pixel looks at "
-        "(the paper's equation 9); the square holds 90 % of it. The larger a dot, the more its "
+        "<figcaption>Where the score looks, with a slider. Bright is what the chosen pixel looks "
+        "at (the paper's equation 9); the square holds 90 % of it. The larger a dot, the more its "
         "condition acts on that pixel (equation 10).</figcaption></figure>"
     )
 

@@ -43,13 +43,12 @@ def compose_figures(material: Material) -> list[Shown]:
     growing = at_equal_images(GROWING, rows)
     return those(
         {
-            "A place is filled if an object was drawn there. Points are means over images, thin bars "
-            "95 % intervals. Grey: as many objects as in training images. All were trained on equally "
-            "many images.": filled,
-            "K_max of every run, by places alone where labels leave objects out, and the paper's in "
-            "versions 1 and 3 (v1, v3). The table below says what each run was trained on.": forest(
-                rows, SIDES, K_MAX, gaps=False
-            ),
+            "A place is filled if an object was drawn there. Points are means over images, thin "
+            "bars 95 % intervals. Grey: as many objects as in training images. All were trained on "
+            "equally many images.": filled,
+            "K_max of every run, by places alone where labels leave objects out, and the paper's "
+            "in versions 1 and 3 (v1, v3). The table below says what each run was trained "
+            "on.": forest(rows, SIDES, K_MAX, gaps=False),
             "How K_max is found, by an example. Each square is one of eight images, shaded by how "
             "many of the K objects it shows. K_max is the last K before the first cross.": rule(),
             words.grows(rows, growing): growth(rows, growing),
@@ -68,19 +67,20 @@ def look_figures(material: Material) -> list[Shown]:
     scatter = locality.scatter(points) if any(points.values()) else None
     return those(
         {
-            "What one pixel of the denoised image (ring) looks at in the noisy image: the brighter, "
-            "the more. The crosses are four places asked for: the brighter, the more that condition "
-            "acts on the pixel. In a local model only the nearest cross is bright.": looks_at(maps),
+            "What one pixel of the denoised image (ring) looks at in the noisy image: the "
+            "brighter, the more. The crosses are four places asked for: the brighter, the more "
+            "that condition acts on the pixel. In a local model only the nearest cross is "
+            "bright.": looks_at(maps),
             "Of what a condition changes in the image, the share near its own place.": over_noise(
                 near, NEAR, chance
             ),
             "How far a pixel looks: the side of the square around it that holds 90 % of what it "
             "looks at, a mean over pixels.": squares,
             "How far models compose, told in two ways, beside how local they are. Every dot is a "
-            "model, the smaller dots are earlier in its training. Conditional locality is the share "
-            "of a condition's effect near its place, over all noise levels. Left, a single bad image "
-            "at small K can decide K_max. The paper calls the two strongly correlated and gives no "
-            "number.": scatter,
+            "model, the smaller dots are earlier in its training. Conditional locality is the "
+            "share of a condition's effect near its place, over all noise levels. Left, a single "
+            "bad image at small K can decide K_max. The paper calls the two strongly correlated "
+            "and gives no number.": scatter,
         }
     )
 
@@ -91,13 +91,13 @@ def forced_figures(material: Material) -> list[Shown]:
     of_nine = forest(rows, FORCED, FILLED_9, gaps=False)
     shown = those(
         {
-            "Places filled, with and without forced locality. exp2-student learned to do in one pass "
-            "what exp2 with local conditions does in several; exp2l-wide sees patches as wide as the "
-            "image.": met(lines, 3),
+            "Places filled, with and without forced locality. exp2-student learned to do in one "
+            "pass what exp2 with local conditions does in several; exp2l-wide sees patches as wide "
+            "as the image.": met(lines, 3),
             "Places filled of nine. exp2-longer and exp2-penalty are exp2 trained further, without "
             "and with a penalty on what a condition changes far from its place. In brackets, where "
-            "it is not 0.19: the radius within which a condition acts, in image sides. The table below "
-            "says what local conditions, smooth, annealed, own and composed do.": of_nine,
+            "it is not 0.19: the radius within which a condition acts, in image sides. The table "
+            "below says what local conditions, smooth, annealed, own and composed do.": of_nine,
         }
     )
     return shown + intervention_figures(material)
@@ -117,17 +117,18 @@ def intervention_figures(material: Material) -> list[Shown]:
     prediction = interventions.prediction_figure(rows) if predicted else None
     return those(
         {
-            "Two places that come closer: the share of images in which both are filled. Dashed: what "
-            "the detector finds in rendered scenes. Dotted curve: the share of an object that lies "
-            "nearer to its own place than to the other. Left of the dotted upright line, two places "
-            "share a patch of exp2l.": overlap,
+            "Two places that come closer: the share of images in which both are filled. Dashed: "
+            "what the detector finds in rendered scenes. Dotted curve: the share of an object that "
+            "lies nearer to its own place than to the other. Left of the dotted upright line, two "
+            "places share a patch of exp2l.": overlap,
             "What they draw: the first image at each distance (in image sides, above), none is "
             "chosen. Red dots are the places asked for.": close,
             "exp2 trained a little further with a penalty on what a condition changes far from its "
             "place. Left: how local it is when asked for one place, as in training. Middle: when "
             "asked for four. Right: the places it fills of six.": penalty,
             "Conditions without places. Each pixel is given the condition that acts most on it "
-            "(own), or each condition acts around the place where it acts most (peaks).": neighbours,
+            "(own), or each condition acts around the place where it acts most "
+            "(peaks).": neighbours,
             "Can composing be predicted early in training? Every dot is a run: a measurement early "
             "in its training, and the places it fills in the end. Right: the rank correlation for "
             "locality at each noise level.": prediction,
@@ -143,9 +144,9 @@ def label_figures(material: Material) -> list[Shown]:
         {
             "Places filled, by which objects were labelled, after equal numbers of training "
             "images.": met(lines, 3),
-            "Trained on single objects. In exp1-one labels act linearly: the effects of two add up, "
-            "even if the two were never seen together. In exp1-one-edm2 they pass through a nonlinear "
-            "function, as in EDM2. exp2l-one sees patches.": met(
+            "Trained on single objects. In exp1-one labels act linearly: the effects of two add "
+            "up, even if the two were never seen together. In exp1-one-edm2 they pass through a "
+            "nonlinear function, as in EDM2. exp2l-one sees patches.": met(
                 lines_over(rows, SINGLES, "length/found"), 1
             ),
             "K_max by which objects were labelled, beside the paper's Table 2.": forest(
@@ -175,12 +176,11 @@ def elsewhere_figures(material: Material) -> list[Shown]:
         alike = f"{run}: how alike the directions of concepts are"
         shown += those(
             {
-                f"{alike}, from the first layer to the last, and in the output (cosine 1: the same, "
-                "0: orthogonal). Grey names are parts of the network.": features.profile(hidden)
-                if layers
-                else None,
-                f"{alike}, within and between categories, in parts of the network and in its output, "
-                "before it is decoded (latent) and after (pixel).": features.spaces(hidden)
+                f"{alike}, from the first layer to the last, and in the output (cosine 1: the "
+                "same, 0: orthogonal). Grey names are parts of the "
+                "network.": features.profile(hidden) if layers else None,
+                f"{alike}, within and between categories, in parts of the network and in its "
+                "output, before it is decoded (latent) and after (pixel).": features.spaces(hidden)
                 if parts
                 else None,
             }
@@ -222,8 +222,8 @@ def sure_figures(material: Material) -> list[Shown]:
     filled = forest(material.rows, sides, FILLED_9)
     return those(
         {
-            "Trained again from another seed (seed1), after equal numbers of images: places filled. "
-            "Thin bars are 95 % intervals over images.": filled,
+            "Trained again from another seed (seed1), after equal numbers of images: places "
+            "filled. Thin bars are 95 % intervals over images.": filled,
             "The same trainings: conditional locality.": forest(material.rows, sides, CONDITIONAL),
         }
     )

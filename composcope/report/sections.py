@@ -16,8 +16,8 @@ from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, figure_html, gallery, is_wide, missing, sheets, walks
 from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES, SINGLES, TRAINED_LOCAL
 from composcope.results import Row, where
-from composcope.study.effects import Side, at_equal_images
-from composcope.study.table import BY_NAME, Intervention
+from composcope.study.effects import Side, at_equal_images, side_of
+from composcope.study.table import BY_NAME
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ K_MAX_WORDS = (
     "sometimes misreads an image; as many failures as that explains are allowed.",
     "Where labels leave objects of training images out, a model adds objects of its own. The paper "
     "tells them and does not judge them: 1+(0-2) is a K_max of 1 with up to two extras. We give it "
-    "that way too, as K_max by places alone; by our first, harsher reading an image with more extras "
-    "than labels leave out fails.",
+    "that way too, as K_max by places alone; by our first, harsher reading an image with more "
+    "extras than labels leave out fails.",
     "The strict rule is ours: at every K at least half of the images show all K, and the 95 % "
     "interval of that share lies above a quarter.",
 )
@@ -82,19 +82,15 @@ def every(rows: Sequence[Row]) -> str:
 
 def known_sides(material: Material, what: str = "length/k_max") -> list[Side]:
     """The study's runs, then all others: score machines, runs of one's own."""
-    others = dict.fromkeys(side_of(row) for row in where(material.rows, what=what) if row.run)
-    return [*SIDES, *(side for side in others if side.run not in BY_NAME)]
-
-
-def side_of(row: Row) -> Side:
-    done = Intervention(row.intervention, row.radius) if row.intervention else None
-    return Side(str(row.run), done)
+    found = [row for row in where(material.rows, what=what) if row.run and row.run not in BY_NAME]
+    others = (side_of(row.run, row.intervention, row.radius) for row in found)
+    return [*SIDES, *dict.fromkeys(others)]
 
 
 def sure_tables(material: Material) -> dict[str, Table]:
     sides = known_sides(material)
     return {
-        "Comparisons": tables.comparisons(material.rows),
+        "Comparisons": findings.comparisons(material.rows),
         "Seeds": tables.lengths(material.rows, at_equal_images(SEEDS, material.rows)),
         "Other places": tables.other_places(material.rows, sides),
         "Other tolerances": tables.tolerances(material.rows, sides),
@@ -118,8 +114,9 @@ SECTIONS = (
     Section(
         "compose",
         "Does it compose?",
-        "A model trained on at most three objects draws up to nine if the places of all objects were "
-        "labelled on a grid (exp1). With a single label (exp2) or a list of places (exp3) it fails.",
+        "A model trained on at most three objects draws up to nine if the places of all objects "
+        "were labelled on a grid (exp1). With a single label (exp2) or a list of places (exp3) it "
+        "fails.",
         section_figures.compose_figures,
         "",
         lambda m: words.composes(m.rows, SIDES),
@@ -144,8 +141,8 @@ SECTIONS = (
         "forced",
         "What if it is forced to be local?",
         "A network that sees only patches and the conditions inside them (exp2l) composes where "
-        "one that sees the whole image (exp2) fails. Local conditions are our addition: while exp2 draws, "
-        "each pixel is given only the condition near it. Nothing is trained.",
+        "one that sees the whole image (exp2) fails. Local conditions are our addition: while exp2 "
+        "draws, each pixel is given only the condition near it. Nothing is trained.",
         section_figures.forced_figures,
         "Not measured; composcope evaluate exp2 --intervention local does it.",
         lambda m: words.forced(m.rows),
@@ -202,8 +199,8 @@ SECTIONS = (
         "Not measured; composcope theory and composcope sim do it.",
         lambda m: words.theory(m.rows),
         lambda m: {
-            "The paper's theory": tables.claim_table(m.rows, "theory"),
-            "Structured Identity Mapping": tables.claim_table(m.rows, "sim"),
+            "The paper's theory": findings.claim_table(m.rows, "theory"),
+            "Structured Identity Mapping": findings.claim_table(m.rows, "sim"),
         },
         lambda m: of_rooms(m.rows, "circles"),
         first=2,

@@ -1,25 +1,14 @@
 """Tables of the page: every number with its interval and the command that makes it again."""
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from composcope.report import marks
-from composcope.report.cells import Html, Line, Table, cell, command_cell, html_table
+from composcope.report.cells import Html, Line, Table, command_cell, html_table
 from composcope.report.commands import command
 from composcope.report.features import COSINES, NOISE, by_part
 from composcope.report.figures import look_of
-from composcope.report.findings import claims, findings
-from composcope.report.marks import (
-    Verdict,
-    kind,
-    name,
-    paper_of,
-    paper_words,
-    two,
-    verdict,
-    with_interval,
-)
+from composcope.report.marks import kind, name, paper_of, paper_words, two, verdict, with_interval
 from composcope.report.material import (
     conditional,
     k_max_beside_paper,
@@ -29,7 +18,6 @@ from composcope.report.material import (
     of_side,
     one,
 )
-from composcope.report.theory import prediction_text
 from composcope.results import Row, grouped, where
 from composcope.study.effects import HIGH_NOISE, LOW_NOISE, MIDDLE_NOISE, Side, mean_row
 from composcope.study.table import BY_NAME, INTERVENTIONS, STUDENT, Intervention, trained_on
@@ -49,10 +37,10 @@ def swatch(side: Side) -> Html:
 
 LENGTH_WORDS = (
     "K_max is by the paper's rule: first on all of our images, then on eight, as many as the paper "
-    "counted. Where labels leave objects out, a model adds others; in K_max by places alone they are "
-    "told and not judged, and this is what stands beside the paper's. Strict is our own rule. Filled "
-    "of 9: how many of nine places get their object. Drawn at K = 0: objects drawn when none is "
-    "asked for. What is blank is not measured."
+    "counted. Where labels leave objects out, a model adds others; in K_max by places alone they "
+    "are told and not judged, and this is what stands beside the paper's. Strict is our own rule. "
+    "Filled of 9: how many of nine places get their object. Drawn at K = 0: objects drawn when "
+    "none is asked for. What is blank is not measured."
 )
 
 
@@ -168,8 +156,8 @@ def other_places(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             line["training images"] = f"{images:,}" if images else ""
             lines.append({**line, "command": command_cell(command(exact))})
     note = (
-        "The paper asks each model for the same places, and the second of them is near the horizon, "
-        "where few training images have an object. Random places are those of a new "
+        "The paper asks each model for the same places, and the second of them is near the "
+        "horizon, where few training images have an object. Random places are those of a new "
         "scene of as many small objects. The intervals of the shares: composcope rows "
         "--where what=length/exact --csv."
     )
@@ -230,8 +218,8 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
             line[f"square in pixels{band.words} [95 %]"] = mean
         lines.append({**line, "command": command_cell(command([share] if share else squares))})
     note = (
-        "Square: the side of the smallest square around a pixel that holds 90 % of what it looks at. "
-        "High noise is sigma of 10 and more, low noise less than 0.3."
+        "Square: the side of the smallest square around a pixel that holds 90 % of what it looks "
+        "at. High noise is sigma of 10 and more, low noise less than 0.3."
     )
     if {side.run for side in sides} & {*PLAIN_IMAGES}:
         told = "; ".join(f"{run}: {words}" for run, words in PLAIN_IMAGES.items())
@@ -260,66 +248,8 @@ def cosine_table(rows: Sequence[Row]) -> Table:
     note = (
         "A concept's direction is the mean activation with it less the mean without. Between: the "
         "mean cosine of the directions of different concepts, or of different categories of them. "
-        "Within: of concepts of one category. Ratio: within over between. Gap: within less between. "
-        "Intervals are made by drawing groups of samples again, which adds noise to directions, so a "
-        "value can lie at an end of its interval or outside."
+        "Within: of concepts of one category. Ratio: within over between. Gap: within less "
+        "between. Intervals are made by drawing groups of samples again, which adds noise to "
+        "directions, so a value can lie at an end of its interval or outside."
     )
     return html_table(lines, note)
-
-
-# Comparisons and claims.
-
-
-def comparisons(rows: Sequence[Row]) -> Table:
-    """The study's effects: a line a finding and measurement."""
-    lines: Iterable[Line] = (
-        {
-            "where": place,
-            "finding": says,
-            "measured by": found.effect.measurement.words,
-            "seen here?": marks.SEEN[found.agrees],
-            "ours [95 %]": f"{with_interval(found.above)} against {with_interval(found.below)}"
-            if found.above
-            else "",
-            "at equal terms?": found.terms,
-            "command": commands(found.above, found.below),
-        }
-        for (place, says), some in findings(rows).items()
-        for found in some
-    )
-    note = "Where: the figure, table or section of the paper; ours are findings it does not have."
-    return html_table(lines, note)
-
-
-def commands(*measured: Row | None) -> Html:
-    """Those that make each of two sides again."""
-    told = dict.fromkeys(command([row]) for row in measured if row)
-    return Html("<br>".join(cell(command_cell(words)) for words in told))
-
-
-CLAIM_WORDS = {
-    "theory": "CPC: a distribution in which each condition determines pixels of its own. LCS: the "
-    "local conditional score. F-LCS: the same in features, A x for pixels x; A#p is the distribution "
-    "of A x. KL: the Kullback-Leibler divergence. Numbers such as Lemma 1 are the paper's.",
-    "sim": "The task is to learn the identity from clusters of points, a cluster a concept, and to do "
-    "it where concepts are combined. mu: how far a cluster is from 0. sigma: how wide it is. s: how "
-    "many there are. a_k = sigma_k^2 + mu_k^2 / s, and A has them on its diagonal. Swing-by: the loss "
-    "at the unseen combination falls, climbs, and falls again; its numbers are shares of random "
-    "starts. d: dimensions. h and d': width of the network. W: its linear map, U U^T where both "
-    "layers are tied. Isotropic starts have weights of either sign, positive ones of one sign, the "
-    "usual ones are larger. Numbers such as Fig. 3 are those of Yang et al. (2025).",
-}
-
-
-def claim_table(rows: Sequence[Row], room: str) -> Table:
-    lines: Iterable[Line] = (
-        {
-            "claim": str(row.claim),
-            "predicted": prediction_text(row),
-            "measured [95 %]": with_interval(row),
-            "holds?": Verdict("✓", "holds") if row.holds else Verdict("✗", "does not hold"),
-            "command": command_cell(command([row])),
-        }
-        for row in claims(rows, room)
-    )
-    return html_table(lines, CLAIM_WORDS[room])

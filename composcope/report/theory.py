@@ -24,11 +24,11 @@ def claims_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         verdict = "[green]yes[/green]" if row.holds else "[bold red]no[/bold red]"
         name = f"{row.what}\n[dim]{row.claim}[/dim]"
-        shown.add_row(name, prediction_text(row), found(row), verdict)
+        shown.add_row(name, prediction_text(row), value_text(row), verdict)
     return shown
 
 
-def found(row: Row) -> str:
+def value_text(row: Row) -> str:
     """Of a claim's row: "0.42 0.40 to 0.44"; a number that is not finite is none in a row."""
     if row.value is None:
         return "not finite"
@@ -49,18 +49,18 @@ def prediction_text(row: Row) -> str:
 IN_FIRST = "Of two concepts, the one with the larger signal in the training data is learned first"
 SWING_BY = "Swing-by, the share of random starts"
 PLAIN = {
-    "theory/lemma1/as_printed": "Lemma 1 as printed: the local score is exact for every distribution "
-    "that composes. It is, but only if the background (the image when nothing is asked for) is "
-    "independent between places. Without that, its largest error here:",
-    "theory/definition3/finite": "Definition 3 measures how far a distribution is from composing by "
-    "its worst image. For correlated Gaussians there is no worst image: the measure grows as a power "
-    "of the pixel's value. The power:",
-    "theory/lemma3/same_order": "Definition 3 and Lemma 3 compare the same two distributions by the "
-    "Kullback-Leibler divergence (KL), one in each direction. The ratio of the two, if they were one "
-    "quantity:",
+    "theory/lemma1/as_printed": "Lemma 1 as printed: the local score is exact for every "
+    "distribution that composes. It is, but only if the background (the image when nothing is "
+    "asked for) is independent between places. Without that, its largest error here:",
+    "theory/definition3/finite": "Definition 3 measures how far a distribution is from composing "
+    "by its worst image. For correlated Gaussians there is no worst image: the measure grows as a "
+    "power of the pixel's value. The power:",
+    "theory/lemma3/same_order": "Definition 3 and Lemma 3 compare the same two distributions by "
+    "the Kullback-Leibler divergence (KL), one in each direction. The ratio of the two, if they "
+    "were one quantity:",
     "theory/claim2/decreasing": "Claim 2: with more noise, it matters less whether noise is added "
-    "before or after features are computed. If the feature is twice the pixel, it matters more. The "
-    "largest rise of the divergence (KL) between the two:",
+    "before or after features are computed. If the feature is twice the pixel, it matters more. "
+    "The largest rise of the divergence (KL) between the two:",
     "theory/projective/crowd": "Scores of single objects can be added up, each learned before a "
     "background of one to five objects. How strongly the objects asked for then come out:",
     "sim/circles/order": "A diffusion model on circles of two colours and two sizes learns the "
@@ -71,13 +71,16 @@ PLAIN = {
     "differ in size. The share of starts:",
     "sim/order/sigma/relu": f"{IN_FIRST}: ReLU network from small weights, signals that differ in "
     "spread. The share of starts:",
-    "sim/order/sigma/relu_usual_start": f"{IN_FIRST}: ReLU network from a usual start, signals that "
-    "differ in spread. The share of starts:",
-    "sim/swing_by/tied/figure_5": f"{SWING_BY} with two layers with the same weights, all positive:",
-    "sim/swing_by/tied/gaussian": f"{SWING_BY} with two layers with the same weights, of either sign:",
+    "sim/order/sigma/relu_usual_start": f"{IN_FIRST}: ReLU network from a usual start, signals "
+    "that differ in spread. The share of starts:",
+    "sim/swing_by/tied/figure_5": f"{SWING_BY} with two layers with the same weights, "
+    "all positive:",
+    "sim/swing_by/tied/gaussian": f"{SWING_BY} with two layers with the same weights, of "
+    "either sign:",
     "sim/swing_by/isotropic/2": f"{SWING_BY} with two layers of width 2, weights of either sign:",
     "sim/swing_by/isotropic/8": f"{SWING_BY} with two layers of width 8, weights of either sign:",
-    "sim/swing_by/relu/isotropic": f"{SWING_BY} with a ReLU network of width 8, weights of either sign:",
+    "sim/swing_by/relu/isotropic": f"{SWING_BY} with a ReLU network of width 8, weights of "
+    "either sign:",
     "sim/swing_by/depth_3": f"{SWING_BY} with three layers of width 3:",
     "sim/swing_by/depth_4": f"{SWING_BY} with four layers of width 4:",
     "sim/failure/psd": "The published training step keeps the network one that two layers with the "
@@ -119,8 +122,9 @@ def shown_in(room: str, words: str) -> Callable[[Drawing], Drawing]:
 
 @shown_in(
     "theory",
-    "A toy that composes: 6 x 6 pixels, where an object is a block of four, positive or negative. Its "
-    "local score, computed exactly from images of at most two objects, draws up to nine as asked",
+    "A toy that composes: 6 x 6 pixels, where an object is a block of four, positive or negative. "
+    "Its local score, computed exactly from images of at most two objects, draws up to nine as "
+    "asked",
 )
 def length(curves: Curves) -> Figure:
     titles = ("objects drawn, many images for each K", "one image for each K = 0 to 9")
@@ -137,9 +141,9 @@ def length(curves: Curves) -> Figure:
 
 @shown_in(
     "theory",
-    "A toy of two pixels that composes by the paper's definition: how far its local score is from the "
-    "true one. They are equal only where the pixels are independent when nothing is asked for, which "
-    "Lemma 1 does not say",
+    "A toy of two pixels that composes by the paper's definition: how far its local score is from "
+    "the true one. They are equal only where the pixels are independent when nothing is asked for, "
+    "which Lemma 1 does not say",
 )
 def lemma_1(curves: Curves) -> Figure:
     figure, (axis,) = panels("error of the local score, by noise level")
@@ -160,9 +164,10 @@ def strip(axis: Axes, images: np.ndarray, columns: int) -> None:
 
 @shown_in(
     "theory",
-    "Lemma 2, on a chain of four pixels that nearly composes: the divergence (KL) of what the local score draws "
-    "from the truth, and its bound. Epsilon is how strongly neighbours are coupled, sigma the noise. "
-    "Right: Definition 3 and Lemma 3 take the divergence in opposite directions",
+    "Lemma 2, on a chain of four pixels that nearly composes: the divergence (KL) of what the "
+    "local score draws from the truth, and its bound. Epsilon is how strongly neighbours are "
+    "coupled, sigma the noise. Right: Definition 3 and Lemma 3 take the divergence in opposite "
+    "directions",
 )
 def relaxation(curves: Curves) -> Figure:
     figure, (left, middle, right) = panels(
@@ -186,8 +191,8 @@ def relaxation(curves: Curves) -> Figure:
 
 @shown_in(
     "theory",
-    "Claim 2: does it matter whether noise is added before features A(x) are computed or after? The "
-    "divergence (KL) between the two, by the noise",
+    "Claim 2: does it matter whether noise is added before features A(x) are computed or after? "
+    "The divergence (KL) between the two, by the noise",
 )
 def feature_space(curves: Curves) -> Figure:
     figure, (axis,) = panels("Claim 2: this falls with noise; for A(x) = 2x it rises")
@@ -200,8 +205,8 @@ def feature_space(curves: Curves) -> Figure:
 
 @shown_in(
     "theory",
-    "Scores of single objects added up, by the background before which each was learned. The objects "
-    "asked for (blue) should come out at 1, the others (grey) at 0",
+    "Scores of single objects added up, by the background before which each was learned. The "
+    "objects asked for (blue) should come out at 1, the others (grey) at 0",
 )
 def projective(curves: Curves) -> Figure:
     backgrounds = {
@@ -222,7 +227,8 @@ def projective(curves: Curves) -> Figure:
 @shown_in(
     "theory",
     "Score machines draw with averages over training images; nothing is trained. Ideal: of whole "
-    "images. Local: patch by patch. Local conditional: patch by patch, given the conditions near each",
+    "images. Local: patch by patch. Local conditional: patch by patch, given the conditions near "
+    "each",
 )
 def machines(curves: Curves) -> Figure:
     does = {"ideal": "memorises", "local": "ignores what is asked", "local conditional": "composes"}
@@ -239,9 +245,9 @@ def machines(curves: Curves) -> Figure:
 
 @shown_in(
     "sim",
-    "Structured Identity Mapping: a linear network W of two layers learns the identity. Its entries "
-    "along training. Solid: the diagonal, which reaches 1 where a concept is learned. Dashed: the "
-    "others, which grow and are then suppressed",
+    "Structured Identity Mapping: a linear network W of two layers learns the identity. Its "
+    "entries along training. Solid: the diagonal, which reaches 1 where a concept is learned. "
+    "Dashed: the others, which grow and are then suppressed",
 )
 def dynamics(curves: Curves) -> Figure:
     title = "entries of W = U U^T, mu = (1, 1.5):\ngrowth, suppression, the next concept"
@@ -258,9 +264,9 @@ def dynamics(curves: Curves) -> Figure:
 @shown_in(
     "sim",
     "The loss at the unseen combination from many random starts, by network and start. Red: "
-    "Swing-by, it falls, climbs, and falls again. Tied: two layers with the same weights. Depth: the "
-    "number of layers, otherwise two. Numbers after a stroke: their width. Positive, isotropic: the "
-    "signs of the first weights",
+    "Swing-by, it falls, climbs, and falls again. Tied: two layers with the same weights. Depth: "
+    "the number of layers, otherwise two. Numbers after a stroke: their width. Positive, "
+    "isotropic: the signs of the first weights",
 )
 def swing_by(curves: Curves) -> Figure:
     figure = Figure(figsize=(10.4, 8), layout="constrained")
@@ -280,8 +286,8 @@ def swing_by(curves: Curves) -> Figure:
 
 @shown_in(
     "sim",
-    "The published step diverges from starts from which gradient descent does not. A line is a random "
-    "start, w_11 the network's entry for the first concept",
+    "The published step diverges from starts from which gradient descent does not. A line is a "
+    "random start, w_11 the network's entry for the first concept",
 )
 def failure(curves: Curves) -> Figure:
     published = "Fig. 10's data, published step W + eta V(W)"

@@ -58,8 +58,8 @@ def headline(rows: Sequence[Row]) -> str:
         "no": "; forced to respond to that alone, the second draws no more",
     }
     return (
-        "Trained on one to three objects and asked for nine, a model that learned with every object "
-        f"labelled draws {more} one that learned with a single label"
+        "Trained on one to three objects and asked for nine, a model that learned with every "
+        f"object labelled draws {more} one that learned with a single label"
         f"{local.get(agrees(rows, EXP1, EXP2, CONDITIONAL), '')}"
         f"{forced.get(agrees(rows, EXP2_LOCAL, EXP2), '')}."
     )
@@ -85,7 +85,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def tally(verdicts: Iterable[marks.Verdict]) -> str:
-    """ "5 in agreement, 10 not measured": how often each verdict was reached, the most often first."""
+    """ "5 in agreement, 10 not measured": how often each verdict was reached, the most first."""
     counts = Counter(verdict.numbered for verdict in verdicts)
     return and_list([f"{count} {words}" for words, count in counts.most_common()])
 
@@ -215,11 +215,12 @@ def elsewhere(rows: Sequence[Row]) -> str:
     colours = "How many colours a model composes is not measured"
     if reached := k_max_row(rows, Side("color")):
         theirs = marks.paper_words(marks.paper_of(Side("color")))
-        colours = f"Asked for colours, the model color reaches K_max {with_interval(reached)} (paper: {theirs})"
+        ours = f"K_max {with_interval(reached)} (paper: {theirs})"
+        colours = f"Asked for colours, the model color reaches {ours}"
     if best := least_alike(where(rows, run="color")):
         colours += (
-            "; inside it, the directions of colours come no closer to orthogonal than a mean cosine "
-            f"of {with_interval(best)}"
+            "; inside it, the directions of colours come no closer to orthogonal than a mean "
+            f"cosine of {with_interval(best)}"
         )
     thirds = with_value(where(rows, what="features/share_in_third"))
     if not thirds:
@@ -227,8 +228,9 @@ def elsewhere(rows: Sequence[Row]) -> str:
     highest = max(row.sigma or 0 for row in thirds)
     share = mean_row([row for row in thirds if row.sigma == highest])
     return (
-        f"{colours}. In {share.run}, at the highest noise level, {with_interval(share)} of a word's "
-        f"effect lies in the third of the picture that its phrase names; chance is {two(1 / 3)}."
+        f"{colours}. In {share.run}, at the highest noise level, {with_interval(share)} of a "
+        f"word's effect lies in the third of the picture that its phrase names; chance is "
+        f"{two(1 / 3)}."
     )
 
 
@@ -279,7 +281,8 @@ def grows(rows: Sequence[Row], sides: Sequence[Side]) -> str:
         order = "In the paper more objects in training take a model further; here not always."
     return (
         "Does a model that saw more objects at once compose further (the paper's Figure 8)? After "
-        f"equally many images of at most {most} objects, models fill {filled} of nine places. {order}"
+        f"equally many images of at most {most} objects, models fill {filled} of nine places. "
+        f"{order}"
     )
 
 

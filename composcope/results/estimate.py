@@ -1,6 +1,7 @@
 """A measured number and how sure we are of it: one type and one bootstrap for the whole project.
 
-value [low, high]    95 % interval, by percentiles over resampled samples (Efron 1979) or Wilson's for a share
+value [low, high]    95 % interval, by percentiles over resampled samples (Efron 1979), or
+                     Wilson's for a share
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ from composcope.pictures import read_picture
 from composcope.runs.config import USUAL_OBJECTS, Config
 from composcope.runs.model import Model, conditioner_of
 from composcope.scenes import sources
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.condition import VOCABULARY, SumOfParts
 from composcope.scenes.dataset import Folder, Stream
 from composcope.scenes.rules import Rules
 
@@ -36,7 +36,7 @@ def complete_config(config: Config) -> Config:
     objects, so that the run explains itself."""
     if config.field and not config.data:
         raise InputError(f"--field {config.field} is of the metadata of images: give --data")
-    if config.conditioner == "vocabulary" and not config.words:
+    if config.conditioner == VOCABULARY and not config.words:
         if not config.data:
             raise InputError("a vocabulary is made from the metadata of images: give --data")
         config = replace(config, words=sources.vocabulary_of(config.data, config.field))
@@ -86,8 +86,8 @@ def batches(data: Folder | Stream) -> Images:
 class Stored:
     """Images in memory, in a new order each time round.
 
-    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any layout of
-    scenes/sources.py, without its conditions. With the view `square` they are cut to their centre."""
+    They come from an .npz (key `images`, uint8 [n, h, w, 3]), a folder of pictures, or any layout
+    of scenes/sources.py, without its conditions. With the view `square` they are cut to it."""
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed

@@ -10,7 +10,6 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
 from composcope.runs.config import Config
 from composcope.scenes.condition import CONDITIONERS, add_outside, conditioner_named
-from composcope.scenes.locations import LocationGrid, LocationList
 from composcope.scenes.parts import SumOfParts
 from composcope.tensors import first_line, read_tensors
 
@@ -38,11 +36,9 @@ SHIPPED = Path(__file__).parents[1] / "models"
 
 def conditioner_of(config: Config) -> SumOfParts | None:
     """The conditioner of a run; None when nothing is asked of the images."""
-    made = conditioner_named(config.conditioner, config.architecture.grid_size, config.words)
-    if isinstance(made, LocationList) and config.architecture.waves:
-        # Places are told in as many waves as the network has planes of.
-        return replace(made, count=config.architecture.waves)
-    return made
+    a = config.architecture
+    made = conditioner_named(config.conditioner, a.grid_size, config.words)
+    return made.fitted(a.waves) if made else None
 
 
 class Model(nn.Module):
@@ -134,19 +130,17 @@ def smooth_labels(net: UNet, conditioner: SumOfParts | None, waves: int) -> None
         net.emb_label.weight.copy_(normalize(maps @ torch.from_numpy(likeness).float().T))
 
 
-def network(config: Config, conditioner: Any) -> nn.Module:
+def network(config: Config, conditioner: SumOfParts | None) -> nn.Module:
     """The U-Net on whole images, or on the patches of a local model."""
-    a, features = config.architecture, conditioner.features if conditioner else 0
-    if config.net == "local" and not isinstance(conditioner, LocationGrid | LocationList):
-        raise InputError(
-            f"a patch-local net needs locations, and {config.conditioner!r} has none; "
-            "take grid, list or packed"
-        )
-    slots = conditioner.slots if isinstance(conditioner, LocationList) else 0
+    a = config.architecture
     patches = None
     if config.net == "local":
-        entry = (slots, conditioner.count**2, conditioner.place) if slots else ()
-        patches = Patches(a.resolution, a.grid_size, a.radius, *entry)
+        cut = conditioner.cut if conditioner else None
+        if cut is None:
+            named = f"{config.conditioner!r} has none that can be cut into patches"
+            raise InputError(f"a patch-local net needs locations, and {named}")
+        patches = Patches(a.resolution, a.grid_size, a.radius, **cut)
+    features = conditioner.features if conditioner else 0
     unet = UNet(
         resolution=patches.side if patches else a.resolution,
         features=patches.features if patches else features,
@@ -162,7 +156,7 @@ def network(config: Config, conditioner: Any) -> nn.Module:
         waves=a.waves,
         gate=a.gate,
         bilinear=a.bilinear,
-        slots=slots if slots and conditioner.shared else 1,
+        slots=conditioner.entries if conditioner else 1,
     )
     return LocalUNet(unet, patches) if patches else unet
 
@@ -225,7 +219,7 @@ def named_conditioner(given: str | type[SumOfParts] | None, config: Config) -> S
     made = CONDITIONERS[given] if isinstance(given, str) else given.made
     if ":" in config.conditioner:
         CONDITIONERS[config.conditioner] = made  # for what is made from the configuration alone
-    return made(config.architecture.grid_size)
+    return made(config.architecture.grid_size).fitted(config.architecture.waves)
 
 
 def restored(

@@ -36,7 +36,6 @@ from composcope.runs.model import (
     load,
     own_device,
     run_folder,
-    usable,
     weights_path,
 )
 from composcope.runs.workers import render_ahead
@@ -49,11 +48,7 @@ Sheet = Callable[..., Image]  # of images, asked places and `columns`: report.sh
 
 
 def start(
-    config: Config,
-    folder: str | Path,
-    sheet: Sheet | None = None,
-    device: str | None = None,
-    workers: int | None = None,
+    config: Config, folder: str | Path, sheet: Sheet | None = None, workers: int | None = None
 ) -> None:
     """Train `config` in `folder`, or go on; `sheet` draws the samples of the run as it goes.
 
@@ -61,7 +56,7 @@ def start(
     machine with GPUs, and none elsewhere, where a thread does it."""
     config = complete_config(config)
     folder = Path(folder)
-    device = usable(device or own_device())
+    device = own_device()
     if device.startswith("cuda"):
         torch.cuda.set_device(device)  # not run here
     cores = config.threads or own_cores()
@@ -99,7 +94,7 @@ def computes_bf16() -> bool:
 
 
 def open_run(model: Model, folder: Path) -> None:
-    """From here on the folder is a run: the constants, then the configuration that they belong to."""
+    """From here on the folder is a run: the constants, then the configuration they belong to."""
     clear(folder)
     sigma_data = model.denoiser.sigma_data.clone()
     constants = model.pixels.state_dict() | {"sigma_data": sigma_data}

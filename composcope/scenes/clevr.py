@@ -180,7 +180,7 @@ def estimated(objects: tuple[Object, ...], seen: np.ndarray | None) -> Point:
 
 
 def fit_camera(points: np.ndarray, seen: np.ndarray, size: Size) -> tuple[Point, float]:
-    """(camera, error): Gauss-Newton from the base camera, with a pull to it as strong as rounding."""
+    """(camera, error): Gauss-Newton from the base camera, pulled to it as hard as by rounding."""
     camera = np.array(CAMERA)
     for _ in range(10):
         off = residuals(camera, points, seen, size)

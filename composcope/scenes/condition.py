@@ -23,7 +23,9 @@ __all__ += ["add_outside", "word"]
 class Names(SumOfParts):
     """Conditions that are words from a list, counted: so many objects of each."""
 
-    names: tuple[str, ...]
+    @property
+    def form(self) -> str:
+        return f"by {self.noun}"
 
     @property
     def features(self) -> int:
@@ -68,7 +70,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def joined(parts: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...]:
-    """The words that were meant: a name may have commas itself, and the longest that fits counts."""
+    """The words that were meant: a name may have commas itself; the longest that fits counts."""
     known = {listed(name): name for name in names}
     longest = max(map(len, known))
     words: list[str] = []
@@ -123,8 +125,8 @@ class Vocabulary(Names):
     def __post_init__(self) -> None:
         if not self.names or len({*self.names}) < len(self.names):
             raise InputError(
-                "a vocabulary is a list of different words; they are taken from the metadata of the "
-                "images that a run is trained on (--data)"
+                "a vocabulary is a list of different words; they are taken from the metadata of "
+                "the images that a run is trained on (--data)"
             )
 
     @property
@@ -149,6 +151,7 @@ CONDITIONERS: dict[str, Callable[[int], SumOfParts]] = {
 }
 
 
+VOCABULARY = "vocabulary"  # made of words that the metadata of images have
 FROM_OUTSIDE = "FILE.py:Class or package.module:Class"
 
 
@@ -180,14 +183,14 @@ def conditioner_named(name: str, grid_size: int, words: tuple[str, ...] = ()) ->
     """A conditioner by its name; None when nothing is asked. `words` are those of a vocabulary."""
     if name == "none":
         return None
-    if name == "vocabulary":
+    if name == VOCABULARY:
         return Vocabulary(words)
     if name not in CONDITIONERS and ":" in name:
         raise InputError(
             f"the conditioner {name} comes from outside and is imported only when you name it: "
             "load(..., conditioner=...) or --conditioner"
         )
-    check_name("conditioner", name, [*CONDITIONERS, "vocabulary", "none", FROM_OUTSIDE])
+    check_name("conditioner", name, [*CONDITIONERS, VOCABULARY, "none", FROM_OUTSIDE])
     return CONDITIONERS[name](grid_size)
 
 

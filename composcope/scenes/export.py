@@ -1,6 +1,6 @@
 """Scenes as files: PNGs with the official JSON, WebDataset shards, or Parquet shards.
 
-file k is a function of (job, k), whole or not there: a job that was stopped makes what is missing"""
+file k is a function of (job, k), whole or not there: a job that was stopped makes what is left"""
 
 import io
 import json
@@ -174,7 +174,7 @@ def write_tar(of: Iterator[Example], file: Path) -> None:
 
 
 def write_parquet(of: Iterator[Example], file: Path) -> None:
-    """Columns `index`, `image` (bytes and file name, as image libraries know it), `scene` (JSON)."""
+    """Columns `index`, `image` (bytes and file name, as image libraries do), `scene` (JSON)."""
     pyarrow = parquet()
     first = next(of)
     schema = pyarrow.Table.from_pylist([parquet_row(first)]).schema

@@ -3,7 +3,8 @@
 Every shape is convex, of unit size in its own frame (half height 1), turned about z, scaled by its
 radius and set on the ground. Its distance function is the one of a flat core with a rounded rim:
 
-    d(p) = |max(|p| - flat, 0)| - rim    (for cubes with the norm of fourth powers, which cuts less off the corners)
+    d(p) = |max(|p| - flat, 0)| - rim    (for cubes with the norm of fourth powers, which cuts less
+                                          off the corners)
 
 A packed object is a row of float64: shape (index in SHAPES), radius, x, y, cosine and sine of the
 rotation (the recorded number taken as radians), metal (0 or 1), r, g, b (linear)."""

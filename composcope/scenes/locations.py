@@ -84,6 +84,10 @@ class LocationGrid(Locations):
         return cls(grid_size)
 
     @property
+    def cut(self) -> dict[str, Any]:
+        return {}  # as Patches does if nothing is said: to the cells of the patch
+
+    @property
     def features(self) -> int:
         return self.grid_size**2
 
@@ -104,7 +108,7 @@ class LocationGrid(Locations):
 
 
 def waves(where: Float[np.ndarray, "places 2"], count: int) -> Float[np.ndarray, "places features"]:
-    """cos(pi f u) cos(pi g v), f, g = 0 .. count - 1, of unit norm; f = g = 0 says there is a place.
+    """cos(pi f u) cos(pi g v), f, g = 0 .. count - 1, of unit norm; f = g = 0 says: a place.
 
     Products, because a sum of waves forgets, of two places, which u belongs to which v."""
     u, v = np.cos(np.pi * where[:, :, None] * np.arange(count)).transpose(1, 0, 2)
@@ -124,6 +128,21 @@ class LocationList(Locations):
     order: Literal["scattered", "packed"] = "scattered"
     shared: bool = False
     count: int = 8  # of waves along each side
+
+    def fitted(self, waves: int) -> "LocationList":
+        return replace(self, count=waves) if waves else self
+
+    @property
+    def form(self) -> str:
+        return "in a set" if self.shared else "in a list of slots"
+
+    @property
+    def entries(self) -> int:
+        return self.slots if self.shared else 1
+
+    @property
+    def cut(self) -> dict[str, Any]:
+        return {"slots": self.slots, "slot_features": self.count**2, "place": self.place}
 
     @property
     def features(self) -> int:

@@ -50,11 +50,32 @@ class SumOfParts(ABC):
     countable: ClassVar[bool] = True  # whether an object of a scene is read as a condition
     # in which conditions can be chosen, the usual one first
     ways: ClassVar[tuple[str, ...]] = ("random",)
+    names: tuple[str, ...] = ()  # the words there are, where conditions are words
+    grid_size: int | None = None  # cells a side, where conditions are counted in cells
 
     @classmethod
     def made(cls, grid_size: int) -> "SumOfParts":
         """The conditioner of a run whose grid has this many cells a side; most have no grid."""
         return cls()
+
+    def fitted(self, waves: int) -> "SumOfParts":
+        """The same for a network that knows places by so many waves; most have none."""
+        return self
+
+    @property
+    def form(self) -> str:
+        """How an object is labelled, such as "by colour"; "" where there is nothing to say."""
+        return ""
+
+    @property
+    def entries(self) -> int:
+        """Into so many equal pieces a network takes cond apart, to embed them by one map."""
+        return 1
+
+    @property
+    def cut(self) -> dict[str, Any] | None:
+        """How a patch-local network cuts cond, as arguments of its Patches; None: it cannot."""
+        return None
 
     @property
     @abstractmethod

@@ -49,7 +49,7 @@ SRGB = np.where(_bytes <= 0.0031308, 12.92 * _bytes, 1.055 * _bytes ** (1 / 2.4)
 
 
 def pack(scenes: Sequence[Scene]) -> tuple[np.ndarray, ...]:
-    """Rows of all objects, where each scene's begin, cameras [n, 3], half widths, lamps [n, 3, 3]."""
+    """Rows of objects, where each scene's begin, cameras [n, 3], half widths, lamps [n, 3, 3]."""
     rows, starts = [], [0]
     for scene in scenes:
         for o in scene.objects:

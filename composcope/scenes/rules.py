@@ -1,6 +1,7 @@
 """How scenes are drawn: by the official generator's rules, as a function of (seed, index).
 
-|p_i - p_j| - r_i - r_j >= min_distance,   |(p_i - p_j) . d| not in (0, margin),   pixels shown by i >= min_pixels
+    |p_i - p_j| - r_i - r_j >= min_distance,   |(p_i - p_j) . d| not in (0, margin),
+    pixels shown by i >= min_pixels
 
 for all i != j and d the two directions of the ground, right and behind, of the scene's camera."""
 
@@ -97,7 +98,8 @@ def draw(seed: int, start: int, count: int, rules: Rules, places: Places = None)
         raise InputError(f"places are a list of (u, v), not {places!r}") from None
     if not ((where >= 0) & (where <= 1)).all():
         raise InputError(
-            f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the view's width and height"
+            f"the places {where.tolist()} are not all in [0, 1]^2, fractions of the view's width "
+            "and height"
         )
     most = rules.objects[1] if places is None else len(where)
     counts = np.zeros(count, np.int64)
@@ -132,10 +134,12 @@ def impossible(why: int, index: int, count: int, rules: Rules, places: Places) -
         place = tuple(places[count])  # type: ignore[index]
         return f"no object can stand at the place {place}: it is not on the flat ground"
     if places is not None:
-        return f"no {len(places)} objects at the given places are free of overlap in scene {index}: they are too close"
+        found = f"no {len(places)} objects at the given places are free of overlap"
+        return f"{found} in scene {index}: they are too close"
     lengths = f"distance {rules.min_distance}, margin {rules.margin}"
     asked = f"{lengths}, {rules.min_pixels} visible pixels"
-    return f"no scene of {count} objects was found to meet the rules ({asked}): ask for fewer or loosen them"
+    found = f"no scene of {count} objects was found to meet the rules ({asked})"
+    return f"{found}: ask for fewer or loosen them"
 
 
 def choices(rules: Rules) -> tuple[np.ndarray, ...]:
@@ -246,7 +250,7 @@ def hidden(rows, camera, view, min_pixels):
     half_width, width, height, _ = view
     frame = axes(camera, half_width)
     box = boxes(rows, camera, frame, width, height)
-    for i in range(len(rows)):  # noqa: SIM110 (compiled)
+    for i in range(len(rows)):
         if visible(rows, i, box, camera, frame, width, height, min_pixels) < min_pixels:
             return True
     return False

@@ -68,7 +68,7 @@ def lights_of(lamps):
 
 @compiled
 def beam(light, far, x, y, z):
-    """Light at a point: direction to the lamp, irradiance / pi facing it, angular radius, distance."""
+    """Light at a point: way to the lamp, irradiance / pi facing it, angular radius, distance."""
     if far:
         return light[0], light[1], light[2], light[6], light[7], FAR
     wx, wy, wz = light[0] - x, light[1] - y, light[2] - z

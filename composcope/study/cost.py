@@ -13,9 +13,9 @@ from composcope.study.table import LOCALITY_SAMPLES
 
 # Multiply-adds count as two operations. One core was measured while the other trained too: 65 to 75
 # GFLOP/s where the networks of the laptop preset draw in single precision, 94 where they train in
-# bfloat16 (exp1, 80 images/s), 83 in distillation, which counts with less: it may take fewer minutes
-# than asked for, not more. The GPU's rate is stated, not measured: 40 % of an A100's 312 TFLOP/s in
-# bfloat16.
+# bfloat16 (exp1, 80 images/s), 83 in distillation, which counts with less: it may take fewer
+# minutes than asked for, not more. The GPU's rate is stated, not measured: 40 % of an A100's 312
+# TFLOP/s in bfloat16.
 CORE = 7.5e10
 GPU = 0.4 * 312e12
 RATES = {"smoke": 5e9, "laptop": 6.5e10, "small": GPU, "paper": GPU}  # small networks mostly wait

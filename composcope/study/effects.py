@@ -67,6 +67,11 @@ class Side:
         return {"run": self.run, "intervention": done.name if done else None, **within}
 
 
+def side_of(run: object, intervention: str | None, radius: float | None) -> Side:
+    """By the coordinates of a row."""
+    return Side(str(run), Intervention(intervention, radius) if intervention else None)
+
+
 def side(run: Side | str) -> Side:
     return Side(run) if isinstance(run, str) else run
 

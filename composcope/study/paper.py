@@ -1,5 +1,5 @@
-"""What the paper counted by eye, eight images a setting: its K_max, and what it draws when nothing is
-asked, by model and training."""
+"""What the paper counted by eye, eight images a setting: its K_max, and what it draws when nothing
+is asked, by model and training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from composcope.errors import InputError
+from composcope.errors import check_name, told_at
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config
 from composcope.study import cost
@@ -39,9 +39,8 @@ def plan(
     seed: int = 0,
 ) -> list[Node]:
     """The nodes of the study: trainings first, since measurements wait for them."""
-    if preset not in cost.RATES:
-        presets = ", ".join(cost.RATES)
-        raise InputError(f"--preset: there is no preset {preset!r}; the presets are {presets}")
+    with told_at("--preset"):
+        check_name("preset", preset, cost.RATES)
     runs = chosen(only) if only is not None else distinct(chosen(), preset)
     place = Path(folder)
     trainings = [training_node(run, preset, place, seed) for run in runs]

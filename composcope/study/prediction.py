@@ -88,7 +88,7 @@ def held_out(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"])
 
 
 def missed_by(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"], k: int) -> float:
-    """How far the line through all runs but the k-th is from it; without spread it is their mean."""
+    """How far the line through all runs but the k-th is from it; without spread, their mean."""
     others = np.arange(len(early)) != k
     x, y = early[others], final[others]
     spread = ((x - x.mean()) ** 2).sum()

@@ -34,7 +34,7 @@ def rows(
 
 
 def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
-    """The models that ship, a dict for each: name, what it was trained on, K_max by the paper's rule."""
+    """The models that ship, a dict for each: name, what it was trained on, K_max (paper's rule)."""
     # These import torch, which reading rows does not need.
     from composcope.runs.config import Config
     from composcope.runs.model import conditioner_of

@@ -47,7 +47,7 @@ class Slurm:
     time: str = "24:00:00"
     """of one job; a training that needs longer is queued again and goes on"""
     cpus: Int = None
-    """cores for each GPU of a job, or for each job without one; if not given, 8 or what nodes have"""
+    """cores for each GPU of a job, or each job without one; if not given, 8 or what nodes have"""
     memory: Word = None
     """of a node, such as 64G; the partition's default if not given"""
     gpus: int = 1

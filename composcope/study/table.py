@@ -1,5 +1,5 @@
-"""The study as one table: a run is a Config by its experiment and changes, the figure it serves, and
-what is measured on it.
+"""The study as one table: a run is a Config by its experiment and changes, the figure it serves,
+and what is measured on it.
 
 Plan, report, README and docs read this table, beside it the paper's values (paper.py) and the
 comparisons (effects.py). A row is found by its coordinates; names are only ever compared whole."""
@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from composcope.errors import InputError
-from composcope.runs.config import Config, configure
+from composcope.runs.config import EXPERIMENTS, Config, configure
+from composcope.runs.model import conditioner_of
 from composcope.study.paper import PaperValue, covers, paper_k_max, paper_none_asked
 
-LOCATIONS_ASKED = 12  # the largest K: the paper has so many test locations
-COLORS_ASKED = 8
 TOLERANCE = 0.1  # of the image's side: the paper's test places are that far apart
 STEPS = 12  # of the sampler: samples do not change from there on (LOG.md)
 IMAGES_EACH = 48  # for each K
 LOCALITY_SAMPLES = 16
 EARLIER = ("early", "middle")
 BOTH = ("evaluate", "locality")
-COLORED = ("evaluate", "features")  # colours have no places
+PLACELESS = ("evaluate", "features")  # of conditions that have no places
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,9 @@ class Run:
 
     @property
     def max_K(self) -> int:
-        return COLORS_ASKED if self.config().conditioner == "color" else LOCATIONS_ASKED
+        """The most conditions that it is asked for."""
+        conditioner = conditioner_of(self.config())
+        return conditioner.most if conditioner else 0
 
     @property
     def paper_k_max(self) -> tuple[PaperValue, ...]:
@@ -83,11 +84,11 @@ def objects(fewest: int, most: int) -> dict[str, Any]:
     return {"objects": (fewest, most)}
 
 
-# Figure 1's runs go on four times as long as the others, and at last their rate falls to zero. Their
-# early snapshot, after as many images as the others have in the end, is what these are compared with.
+# Figure 1's runs go on four times as long as the others, and at last their rate falls to zero.
+# Their early snapshot, after as many images as the others have in the end, is compared with these.
 LONG: dict[str, Mapping[str, Any]] = {"laptop": {"images": 256_000, "cool": 64_000}}
-# A slot of the list holds a place in a sixth of the images, and a colour says nothing of where: both
-# learn late (LOG.md).
+# A slot of the list holds a place in a sixth of the images, and a colour says nothing of where:
+# both learn late (LOG.md).
 LIST: dict[str, Mapping[str, Any]] = {"laptop": {"images": 512_000, "cool": 128_000}}
 LIST_IN_PATCHES: dict[str, Mapping[str, Any]] = {"laptop": {"images": 256_000}}
 COLORS: dict[str, Mapping[str, Any]] = {"laptop": {"images": 384_000, "cool": 96_000}}
@@ -128,9 +129,9 @@ RUNS = (
         snapshots=("early",), by_preset=LONG),
     Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6),
         snapshots=("early",)),
-    Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=COLORED,
+    Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=PLACELESS,
         by_preset=COLORS),
-    Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=COLORED,
+    Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=PLACELESS,
         optional=True),
 )
 # fmt: on
@@ -176,6 +177,13 @@ def trained_on(config: Config) -> str:
     fewest, most = config.objects
     scenes = f"{fewest}-{most} objects" if most > 1 else "1 object"
     return ", ".join([scenes, config.conditioner, LABELS[config.labels], *patches(config)])
+
+
+def labelled(config: Config) -> str:
+    """What differs from exp1, in words: "one label, patch-local"."""
+    usual = EXPERIMENTS["exp1"][0]
+    conditioner = [config.conditioner] if config.conditioner != usual else []
+    return ", ".join([LABELS[config.labels], *conditioner, *patches(config)])
 
 
 def patches(config: Config) -> list[str]:
