@@ -169,16 +169,17 @@ def penalised(rows: Sequence[Row]) -> str:
         if filled is None:
             continue
         parts.append(
-            f"{run} fills {with_interval(filled)} of nine places, without it {with_interval(of_nine(rows, without))}; "
-            f"its conditional locality is {with_interval(conditional(rows, penalty))}, without it "
-            f"{with_interval(conditional(rows, without))}"
+            f"Trained further with it, {run} fills {with_interval(filled)} of nine places (without it "
+            f"{with_interval(of_nine(rows, without))}), and its conditional locality is "
+            f"{with_interval(conditional(rows, penalty))} (without it "
+            f"{with_interval(conditional(rows, without))})."
         )
     if not parts:
         return ""
-    beside = f"; {name(EXP2_LOCAL)} fills {with_interval(of_nine(rows, EXP2_LOCAL))}"
+    beside = f"For comparison, {name(EXP2_LOCAL)} fills {with_interval(of_nine(rows, EXP2_LOCAL))}."
     return (
         "Does a penalty on what conditions change far from their places make a model local, and does "
-        f"it then compose? Trained further with it, {'; '.join(parts)}{beside}."
+        f"it then compose? {' '.join(parts)} {beside}"
     )
 
 
