@@ -52,8 +52,8 @@ LENGTH_WORDS = (
     "Where labels leave objects out, a model adds extra ones; by places alone these are counted but "
     "not judged, and where that is measured it is what we compare with the paper. Strict is our own "
     "rule. Filled of 9: how many of nine places get their object. Drawn at K = 0: objects drawn when "
-    "none is asked for. Machines are not trained: they draw 32x32 pixels by averaging training "
-    "images, and their tolerance is an eighth of the image's side. What is blank is not measured."
+    "none is asked for. Machines are not trained: they draw by averaging training images. What is "
+    "blank is not measured."
 )
 
 
