@@ -30,7 +30,8 @@ CUT = """() => {
     const box = one.getBoundingClientRect();
     const outside = box.width && (box.right > screen + 1 || box.left < -1);
     const wider = one.clientWidth && one.scrollWidth > one.clientWidth + 1;
-    if (outside || wider && one.matches('table, figure, td, .one'))
+    const over = box.right > one.parentElement.getBoundingClientRect().right + 1;
+    if (outside || over && one.matches('table') || wider && one.matches('table, figure, td, .one'))
       cut.push([one.tagName, one.className, box.right, one.textContent.slice(0, 60)]);
   }
   const tables = document.querySelectorAll('table').length;

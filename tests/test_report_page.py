@@ -278,7 +278,7 @@ def test_where_others_are_told_the_paper_is_compared_by_places_alone():
     both = tables.length_line([harsh, places, *others], Side("exp2l"))
     assert (alone["agrees?"].mark, both["agrees?"].mark) == ("▼", "✓")
     assert alone["K_max by places alone [95 %]"] == ""
-    assert both["K_max by places alone [95 %]"] == "8 [6, 9], up to 8 others"
+    assert both["K_max by places alone [95 %]"] == "8 [6, 9], up to 8 extras"
     assert both["K_max [95 %]"] == "0 [0, 1]"
 
 
@@ -344,6 +344,15 @@ def test_commands_are_commands(rows, monkeypatch):
 def test_commands_of_experiments_are_modules(room):
     python, option, module = command([Row(f"{room}/found", 1.0, run="exp1")]).split()
     assert (python, option) == ("python", "-m") and find_spec(module)
+
+
+@pytest.mark.parametrize("run", tables.PLAIN_IMAGES)
+def test_commands_of_models_of_plain_images_train_them(run):
+    """Their weights do not ship."""
+    row = Row("locality/square", 3.0, run=run, snapshot="final", states="noised")
+    _, _, module, *data = command([row]).split()
+    assert find_spec(module) and module.endswith(".centred_subject")
+    assert data == ([] if run == "centred" else ["--data", f"{run}.npz"])
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,10 @@ def test_answers_name_what_is_not_measured():
     rows = [found("exp1", 8.0), found("exp2", 1.5), found("drop-one", 4.0)]
     assert "(not measured: random)." in policies(rows) and "order" not in policies(rows)
     assert "one label, in the paper's order." in policies([*rows, found("random", 6.0)])
+    assert "models trained on 4,000 images each fill 8 " in policies(
+        [replace(row, images=4000) for row in rows]
+    )
+    assert "each" not in policies([replace(rows[0], images=4000), *rows[1:]])
     assert "order is all labels, a random number" in policies([*rows, found("random", 3.0)])
     unknown = "exp2 + local conditions, exp2-student, exp2l, exp2l-wide"
     assert f"1.5 [1.3, 1.7] with one label (exp2) (not measured: {unknown})." in forced(rows)
@@ -163,7 +167,7 @@ def test_colours_and_words():
     reached = elsewhere([k_max("color", 1, 0, 1)])
     assert "the model color reaches K_max 1 [0, 1] (paper: 7 in v1)." in reached
     alike = Row("features/between", 0.41, low=0.4, high=0.42, run="color", index=6, layer="x")
-    assert "no closer to orthogonal than a mean cosine of 0.41 [0.40, 0.42]" in elsewhere([alike])
+    assert "closest to orthogonal, their mean cosine is 0.41 [0.40, 0.42]" in elsewhere([alike])
     (told,) = two_places([Row("features/two_places", 0.4, low=0.3, high=0.5, run="text")])
     assert "correlate at 0.40 [0.30, 0.50]" in told
 

@@ -77,6 +77,6 @@ def test_dry_run_prints_the_plan(capsys, tmp_path):
 def test_dry_run_of_the_paper_tells_gpu_hours(capsys, tmp_path):
     """The operations of its trainings at the stated rate, and not the minutes of a laptop."""
     composcope("reproduce", "--preset", "paper", "--dry-run", "--only", "exp1", "--out", tmp_path)
-    told = re.search(r"nodes; ([\d,.]+) hours of one GPU are left", capsys.readouterr().out)
+    told = re.search(r"measurements; ([\d,.]+) hours of one GPU are left", capsys.readouterr().out)
     hours = cost.training_minutes(BY_NAME["exp1"].config("paper"), "paper") / 60
     assert hours < float(told[1].replace(",", "")) < 1.2 * hours

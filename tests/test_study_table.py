@@ -57,7 +57,7 @@ def test_every_effect_is_about_runs_of_the_study():
         for side in (effect.above, effect.below):
             assert side.run in {*BY_NAME, *table.MACHINES, *table.TRAINED_ON, table.STUDENT}
             assert side.intervention is None or side.intervention in BY_NAME[side.run].interventions
-    assert any("lacks pixel locality" in effect.says for effect in EFFECTS)
+    assert any("with a list pixels look further" in effect.says for effect in EFFECTS)
     assert any("middle noise" in effect.says for effect in EFFECTS)
 
 
@@ -181,7 +181,7 @@ def test_over_pixels_and_noise_levels_the_mean_is_compared():
         square(20.0, (1, 1), 13.0),
         square(1.0, (1, 1), 30.0),
     ]
-    effect = next(one for one in EFFECTS if "further than at high" in one.says)
+    effect = next(one for one in EFFECTS if "at middle noise than at high" in one.says)
     found = compare(effect, rows)
     assert (found.above.value, found.below.value, found.below.low) == (
         30,

@@ -136,8 +136,8 @@ def error_of(
     """The error of the detector that images of this height and width go to: as measured when it was
     made, or now.
 
-    keep  a folder for what is measured now; what is there, or in a folder beside it, is not
-          measured again"""
+    keep: a folder for what is measured now; what is there, or in a folder beside it, is not
+        measured again."""
     size = nearest_size(*shape)
     wanted = conditioner.noun, way, view, tolerance if conditioner.has_places else None
     for known in load_detector(size)[1].errors:

@@ -5,7 +5,7 @@ an interval.
 
 Two shares of the images of each K decide: `right` (K objects where they were asked for, no others;
 others are allowed where training labels leave objects out) and `near` (at least K - 2 of those
-asked for). How many others are allowed there the paper does not say; it tells them, as "+(0-2)".
+asked for). How many others are allowed there the paper does not say; it reports them, as "+(0-2)".
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """A small SDXL of our own: diffusers' classes, SDXL's structure, trained on captions of scenes.
 
-    nice python -m composcope.experiments.text_control --steps 7000
+    python -m composcope.experiments.text_control --steps 7000
 
     loss = (1 + sigma^2 / sigma_data^2) | eps - unet(x / sqrt(sigma^2 + 1), t, text) |^2
     x = x0 + sigma eps,    t uniform

@@ -82,8 +82,8 @@ def data_cell(title: str, value: Cell) -> str:
 
 
 def command_cell(words: str) -> Cell:
-    """A command; no line ends between an option and its value."""
-    options = r"(?<= )--?[a-z][\w-]*( [\w.]+)?"
+    """A command; no line ends between an option and its value, which for -m may be long."""
+    options = r"(?<= )(--[a-z]|-(?!m\b))[\w-]*( [\w.]+)?"
     shown = re.sub(options, r"<span>\g<0></span>", html.escape(words))
     return Html(f"<code>{shown}</code>") if words else ""
 

@@ -17,6 +17,10 @@ EXPERIMENTS = {
 }
 
 
+# Of runs that an experiment trains and measures itself, on images of which nothing is asked.
+UNASKED = {"centred": "centred_subject", "cifar10": "centred_subject --data cifar10.npz"}
+
+
 def command(rows: Sequence[Row]) -> str:
     """Of rows that one command makes: they differ in K, noise level, pixel, layer, ... alone."""
     row = rows[0]
@@ -32,6 +36,8 @@ def command(rows: Sequence[Row]) -> str:
         words["--max"] = max(max(one.K or 0, one.max_K or 0) for one in rows)
         words |= {"--tolerance": row.tolerance, "--steps": row.steps, "--seed": seed}
         return of_model("evaluate", row, words)
+    if row.room == "locality" and row.run in UNASKED:
+        return f"python -m composcope.experiments.{UNASKED[row.run]}"
     if row.room == "locality":
         states = None if row.states == "trajectory" else row.states
         return of_model("locality", row, {"--states": states, "--num": number, "--seed": seed})

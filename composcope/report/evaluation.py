@@ -12,7 +12,7 @@ from rich.markup import escape
 from composcope.progress import terminal_table
 from composcope.report.drawing import legend
 from composcope.report.locality import over
-from composcope.report.looks import by_model
+from composcope.report.looks import by_model, label
 from composcope.report.sheets import sheet
 from composcope.results import Row, where
 
@@ -33,7 +33,9 @@ def evaluation_table(rows: Sequence[Row]) -> Group:
     """A line for each K: shares of images and objects an image; below it K_max by each rule."""
     some = rows[0]
     shown = terminal_table("K")
-    shown.title = f"{escape(str(some.run))}: {some.asked} conditions, {some.n} images for each K"
+    model = escape(label(str(some.run), some.intervention))
+    asked = "the paper's" if some.asked == "paper" else some.asked
+    shown.title = f"{model}: {asked} conditions, {some.n} images for each K"
     for name, words in COLUMNS.items():
         # 8 columns hold "86%-100%" in a terminal of 80.
         shown.add_column(words, min_width=8 if name in ("exact", "complete") else None)
@@ -56,7 +58,7 @@ def verdict_text(row: Row) -> str:
         "paper": "the paper's rule",
         "strict": "strict rule",
         "eight": "the paper's rule on eight images",
-        "places": "the paper's rule, others not judged",
+        "places": "the paper's rule, extras not judged",
         "places_eight": "the same on eight images",
     }[str(row.rule)]
     return f"K_max, {words}: {row.value}   95 % interval {row.low} to {row.high}"

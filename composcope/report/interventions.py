@@ -171,15 +171,15 @@ def penalised(rows: Sequence[Row]) -> str:
         plain = with_interval(of_nine(rows, without))
         shares = [with_interval(conditional(rows, side)) for side in (penalty, without)]
         parts.append(
-            f"{run} fills {with_interval(filled)} of nine places, without it {plain}; its "
-            f"conditional locality is {shares[0]}, without it {shares[1]}"
+            f"Trained further with it, {run} fills {with_interval(filled)} of nine places (without "
+            f"it {plain}), and its conditional locality is {shares[0]} (without it {shares[1]})."
         )
     if not parts:
         return ""
-    beside = f"; {name(EXP2_LOCAL)} fills {with_interval(of_nine(rows, EXP2_LOCAL))}"
+    beside = f"For comparison, {name(EXP2_LOCAL)} fills {with_interval(of_nine(rows, EXP2_LOCAL))}."
     return (
         "Does a penalty on what conditions change far from their places make a model local, and "
-        f"does it then compose? Trained further with it, {'; '.join(parts)}{beside}."
+        f"does it then compose? {' '.join(parts)} {beside}"
     )
 
 

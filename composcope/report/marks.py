@@ -64,8 +64,7 @@ def kind(side: Side) -> str:
     if side.intervention:
         return "the same weights, not retrained"
     if side.run not in BY_NAME:
-        untrained = "nothing: averages training images" if side.run in MACHINES else ""
-        return {**TRAINED_ON, STUDENT: TAUGHT}.get(side.run, untrained)
+        return {**TRAINED_ON, **MACHINES, STUDENT: TAUGHT}.get(side.run, "")
     return labelled(BY_NAME[side.run].config())
 
 

@@ -136,7 +136,7 @@ def k_max_row(rows: Sequence[Row], side: Side, rule: str = "paper") -> Row | Non
 
 def k_max_beside_paper(rows: Sequence[Row], side: Side) -> Row | None:
     """The K_max that the paper's is compared with: by places alone where labels leave objects out,
-    since the paper tells others there, as "+(0-2)", and does not judge them."""
+    since the paper reports extras there, as "+(0-2)", and does not judge them."""
     return k_max_row(rows, side, "places") or k_max_row(rows, side)
 
 

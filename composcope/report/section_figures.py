@@ -46,9 +46,9 @@ def compose_figures(material: Material) -> list[Shown]:
             "A place is filled if an object was drawn there. Points are means over images, thin "
             "bars 95 % intervals. Grey: as many objects as in training images. All were trained on "
             "equally many images.": filled,
-            "K_max of every run, by places alone where labels leave objects out, and the paper's "
-            "in versions 1 and 3 (v1, v3). The table below says what each run was trained "
-            "on.": forest(rows, SIDES, K_MAX, gaps=False),
+            "K_max of every run, by places alone where labels leave objects out and that is "
+            "measured, and the paper's in versions 1 and 3 (v1, v3). The table below says what "
+            "each run was trained on.": forest(rows, SIDES, K_MAX, gaps=False),
             "How K_max is found, by an example. Each square is one of eight images, shaded by how "
             "many of the K objects it shows. K_max is the last K before the first cross.": rule(),
             words.grows(rows, growing): growth(rows, growing),
@@ -76,8 +76,8 @@ def look_figures(material: Material) -> list[Shown]:
             ),
             "How far a pixel looks: the side of the square around it that holds 90 % of what it "
             "looks at, a mean over pixels.": squares,
-            "How far models compose, told in two ways, beside how local they are. Every dot is a "
-            "model, the smaller dots are earlier in its training. Conditional locality is the "
+            "How far models compose, measured in two ways, beside how local they are. Every dot is "
+            "a model, the smaller dots are earlier in its training. Conditional locality is the "
             "share of a condition's effect near its place, over all noise levels. Left, a single "
             "bad image at small K can decide K_max. The paper calls the two strongly correlated "
             "and gives no number.": scatter,
@@ -119,7 +119,7 @@ def intervention_figures(material: Material) -> list[Shown]:
         {
             "Two places that come closer: the share of images in which both are filled. Dashed: "
             "what the detector finds in rendered scenes. Dotted curve: the share of an object that "
-            "lies nearer to its own place than to the other. Left of the dotted upright line, two "
+            "lies nearer to its own place than to the other. Left of the dotted vertical line, two "
             "places share a patch of exp2l.": overlap,
             "What they draw: the first image at each distance (in image sides, above), none is "
             "chosen. Red dots are the places asked for.": close,

@@ -46,14 +46,14 @@ K_MAX_WORDS = (
     "shows all K. Beyond that, no image misses more than two, and more than a quarter show all K. "
     "An object counts if it is within a tenth of the image's side of its place. A single bad image "
     "at small K makes K_max 0, so it is a harsh number; the mean number of places filled, above, "
-    "says more. On eight images, which is what the paper counted, the same rule is kinder: we give "
-    "the median and the middle 95 % over draws of eight of our images.",
+    "says more. On eight images, as many as the paper counted, the same rule is kinder. We draw "
+    "eight of our images many times, and give the median K_max and the middle 95 %.",
     "The paper counted by eye. Here a detector counts, a small network trained on our renders. It "
     "sometimes misreads an image; as many failures as that explains are allowed.",
     "Where labels leave objects of training images out, a model adds objects of its own. The paper "
-    "tells them and does not judge them: 1+(0-2) is a K_max of 1 with up to two extras. We give it "
-    "that way too, as K_max by places alone; by our first, harsher reading an image with more "
-    "extras than labels leave out fails.",
+    "reports such extras and does not judge them: 1+(0-2) is a K_max of 1 with up to two extras. "
+    "We give it that way too, as K_max by places alone. By our first, harsher reading, an image "
+    "with more extras than labels leave out fails.",
     "The strict rule is ours: at every K at least half of the images show all K, and the 95 % "
     "interval of that share lies above a quarter.",
 )

@@ -36,11 +36,12 @@ def swatch(side: Side) -> Html:
 
 
 LENGTH_WORDS = (
-    "K_max is by the paper's rule: first on all of our images, then on eight, as many as the paper "
-    "counted. Where labels leave objects out, a model adds others; in K_max by places alone they "
-    "are told and not judged, and this is what stands beside the paper's. Strict is our own rule. "
-    "Filled of 9: how many of nine places get their object. Drawn at K = 0: objects drawn when "
-    "none is asked for. What is blank is not measured."
+    "K_max is by the paper's rule on all of our images, and on eight, as many as the paper "
+    "counted. Where labels leave objects out, a model adds extra ones; by places alone these are "
+    "counted but not judged, and where that is measured it is what we compare with the paper. "
+    "Strict is our own rule. Filled of 9: how many of nine places get their object. Drawn at K = "
+    "0: objects drawn when none is asked for. Machines are not trained: they draw by averaging "
+    "training images. What is blank is not measured."
 )
 
 
@@ -81,13 +82,13 @@ def trained_images(row: Row | None) -> str:
 
 
 def by_places(rows: Sequence[Row], side: Side) -> str:
-    """K_max and the most others of an image up to there: "9 [8, 9], up to 2 others"."""
+    """K_max and the most extras of an image up to there: "9 [8, 9], up to 2 extras"."""
     reached = k_max_row(rows, side, "places")
     if reached is None:
         return ""
     up_to = range(1, max(int(reached.estimate.value), 1) + 1)
-    others = [row.estimate.value for row in of_side(rows, side, "length/most_extra", K=[*up_to])]
-    return f"{with_interval(reached)}, up to {max(others):.0f} others"
+    extras = [row.estimate.value for row in of_side(rows, side, "length/most_extra", K=[*up_to])]
+    return f"{with_interval(reached)}, up to {max(extras):.0f} extras"
 
 
 # What each intervention does, by its name on the command line.
@@ -222,8 +223,8 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
         "at. High noise is sigma of 10 and more, low noise less than 0.3."
     )
     if {side.run for side in sides} & {*PLAIN_IMAGES}:
-        told = "; ".join(f"{run}: {words}" for run, words in PLAIN_IMAGES.items())
-        note += f" Two models are asked for nothing, as in the paper's Figure 12. {told}."
+        told = marks.and_list([f"{run} ({words})" for run, words in PLAIN_IMAGES.items()])
+        note += f" As in the paper's Figure 12, two models are asked for nothing: {told}."
     return html_table(lines, note)
 
 

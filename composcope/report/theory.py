@@ -130,7 +130,7 @@ def length(curves: Curves) -> Figure:
     titles = ("objects drawn, many images for each K", "one image for each K = 0 to 9")
     figure, (axis, grid) = panels(*titles)
     asked, drawn = curves["asked"], curves["drawn"]
-    scatter = np.linspace(-0.15, 0.15, len(asked))
+    scatter = np.resize(np.linspace(-0.15, 0.15, 7), len(asked))
     axis.plot([0, 9], [0, 9], color="0.8")
     axis.axvline(2, color="0.6", linestyle=":", label="most seen in training: K = 2")
     axis.plot(asked + scatter, drawn, ".", alpha=0.4)
@@ -261,25 +261,48 @@ def dynamics(curves: Curves) -> Figure:
     return figure
 
 
+# The networks and starts of Swing-by, by their names in the toy.
+CASES = {
+    "tied/figure_5": "tied, positive",
+    "tied/squared": "tied, positive, A squared",
+    "tied/far_apart": "tied, positive, far apart",
+    "tied/gaussian": "tied, isotropic, width 3",
+    "tied/wide": "tied, isotropic, width 64",
+    "depth_1": "one layer",
+    "positive/2": "positive, width 2",
+    "positive/32": "positive, width 32",
+    "isotropic/2": "isotropic, width 2",
+    "isotropic/8": "isotropic, width 8",
+    "isotropic/32": "isotropic, width 32",
+    "relu/positive": "ReLU, positive, width 8",
+    "relu/isotropic": "ReLU, isotropic, width 8",
+    "depth_3": "three layers, width 3",
+    "depth_4": "four layers, width 4",
+    "depth_4/wide": "four layers, width 64",
+}
+
+
 @shown_in(
     "sim",
     "The loss at the unseen combination from many random starts, by network and start. Red: "
-    "Swing-by, it falls, climbs, and falls again. Tied: two layers with the same weights. Depth: "
-    "the number of layers, otherwise two. Numbers after a stroke: their width. Positive, "
-    "isotropic: the signs of the first weights",
+    "Swing-by, it falls, climbs, and falls again. Networks have two layers, if no other number is "
+    "given. Tied: both have the same weights. Positive: the first weights have one sign. "
+    "Isotropic: they have either. A squared: the equation as in the published scripts. Far apart: "
+    "of clusters further from 0",
 )
 def swing_by(curves: Curves) -> Figure:
-    figure = Figure(figsize=(10.4, 8), layout="constrained")
+    figure = Figure(figsize=(10.4, 8.8), layout="constrained")
     for index, axis in enumerate(figure.subplots(4, 4).flat):
         share, seeds = curves["share"][index], curves["seeds"][index]
-        axis.set_title(f"{curves['names'][index]}: {share:.0%} of {seeds} seeds", fontsize=8)
+        name = str(curves["names"][index])
+        axis.set_title(f"{CASES.get(name, name)}\n{share:.0%} of {seeds} starts", fontsize=8)
         for loss, climbed in zip(curves["loss"][index], curves["climbed"][index], strict=True):
             axis.plot(np.linspace(0, 1, len(loss)), loss, color="C3" if climbed else "0.7", lw=0.7)
         axis.set_yscale("log")
         axis.set_ylim(1e-4, 4)
         axis.tick_params(labelsize=7.5)
     figure.supxlabel("training (share of the run)", fontsize=9)
-    loss = "loss at the unseen corner / its first value; red: Swing-by; the first 30 seeds"
+    loss = "loss at the unseen corner / its first value; red: Swing-by; the first 30 starts"
     figure.supylabel(loss, fontsize=9)
     return figure
 

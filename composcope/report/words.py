@@ -102,8 +102,16 @@ def all_of_nine(rows: Sequence[Row], phrases: Mapping[Side, str]) -> str:
     unknown = ", ".join(name(side) for side, row in found.items() if row is None)
     if not known:
         return f"Not measured: {unknown}"
-    first = f"Of nine places asked for, models fill {and_list(known)}"
+    first = f"Of nine places asked for, models{equally(trained)} fill {and_list(known)}"
     return f"{first} (not measured: {unknown})" if unknown else first
+
+
+def equally(trained: Sequence[int | None]) -> str:
+    """Said of runs that were all trained on the same number of images: other sections may show the
+    same runs after more."""
+    if len(trained) < 2 or None in trained or len({*trained}) > 1:
+        return ""
+    return f" trained on {trained[0]:,} images each"
 
 
 def after_images(row: Row, usual: int | None) -> str:
@@ -145,9 +153,13 @@ def looks(rows: Sequence[Row]) -> str:
     filled = correlation(dots(rows, "filled"))
     if filled is None or math.isnan(filled.value):
         return f"{first} Too few models are measured to say whether this goes with composing."
+    reached = correlation(dots(rows, "paper"))
+    harsh = ""
+    if reached and not math.isnan(reached.value):
+        harsh = f", with K_max less the most objects in training {with_interval(reached)}"
     return (
         f"{first} Over {filled.n} models, counting earlier moments of their training, its rank "
-        f"correlation with the places filled of {OF} is {with_interval(filled)}."
+        f"correlation with the places filled of {OF} is {with_interval(filled)}{harsh}."
     )
 
 
@@ -219,8 +231,8 @@ def elsewhere(rows: Sequence[Row]) -> str:
         colours = f"Asked for colours, the model color reaches {ours}"
     if best := least_alike(where(rows, run="color")):
         colours += (
-            "; inside it, the directions of colours come no closer to orthogonal than a mean "
-            f"cosine of {with_interval(best)}"
+            "; inside it, in the layer where the directions of colours are closest to orthogonal, "
+            f"their mean cosine is {with_interval(best)}"
         )
     thirds = with_value(where(rows, what="features/share_in_third"))
     if not thirds:
@@ -282,7 +294,8 @@ def grows(rows: Sequence[Row], sides: Sequence[Side]) -> str:
     return (
         "Does a model that saw more objects at once compose further (the paper's Figure 8)? After "
         f"equally many images of at most {most} objects, models fill {filled} of nine places. "
-        f"{order}"
+        f"{order} "
+        "Left: K_max by two rules, and the paper's. Right: places filled."
     )
 
 

@@ -228,6 +228,6 @@ class Study:
         """What is left, in words."""
         hours = sum(map(self.minutes_of, self.nodes)) / 60
         return (
-            f"{len(self.nodes)} nodes; {hours:,.1f} hours of {hardware} are left, "
-            f"{self.minutes_left(jobs) / 60:,.1f} hours with {jobs} at a time"
+            f"{len(self.nodes)} trainings and measurements; {hours:,.1f} hours of {hardware} are "
+            f"left, {self.minutes_left(jobs) / 60:,.1f} hours with {jobs} at a time"
         )

@@ -143,14 +143,15 @@ TRAINED_ON = {
     "exp3-longer": "exp3 after 256,000 images, then more",
     "exp3-penalty": "the same with a penalty on far influence",
 }
-# Exact denoisers of the training images (experiments/score_machines): nothing in them is trained.
-MACHINES = (
-    "local conditional machine",
-    "local machine",
-    "ideal machine",
-    "local one-label machine",
-    "ideal one-label machine",
-)
+# Exact denoisers of the training images (experiments/score_machines), in words: nothing in them is
+# trained.
+MACHINES = {
+    "local conditional machine": "nothing: averages patches by the labels near them",
+    "local machine": "nothing: averages patches, whatever is asked for",
+    "ideal machine": "nothing: averages whole images by their labels",
+    "local one-label machine": "nothing: averages patches, one label an image",
+    "ideal one-label machine": "nothing: averages whole images, one label an image",
+}
 STUDENT = "exp2-student"  # exp2 with local conditions, distilled: composcope distill makes it
 
 LABELS = {

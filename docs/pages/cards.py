@@ -66,6 +66,7 @@ def cards(folder: Path) -> dict[str, str]:
 
 def list_line(name: str, config: Config, rows: Sequence[Row]) -> list[Cell]:
     reached = one(rows, Side(name), "length/k_max", rule="paper")
+    alone = one(rows, Side(name), "length/k_max", rule="places")
     nine = one(rows, Side(name), "length/found", K=9)
     size = config.architecture.resolution
     return [
@@ -75,8 +76,7 @@ def list_line(name: str, config: Config, rows: Sequence[Row]) -> list[Cell]:
         else trained_on(config),
         f"{size} x {size}",
         f"{seen(config):,} noisy" if config.teacher else f"{seen(config):,}",
-        with_interval(reached) if reached else "",
-        with_interval(nine) if nine else "",
+        *(with_interval(row) if row else "" for row in (reached, alone, nine)),
     ]
 
 
@@ -93,7 +93,8 @@ def without_weights(folder: Path, rows: Sequence[Row]) -> list[str]:
 
 
 def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Sequence[str]) -> str:
-    head = ("model", "trained on", "pixels", "images seen", "K_max [95 %]", "filled of 9 [95 %]")
+    head = ("model", "trained on", "pixels", "images seen", "K_max [95 %]")
+    head += ("K_max by places [95 %]", "filled of 9 [95 %]")
     shown = table(Table(head, lines))
     for file in made:
         name = file.removesuffix(".md")
@@ -107,8 +108,9 @@ def listed(made: Mapping[str, str], lines: Sequence[Sequence[Cell]], others: Seq
         "# Cards of the models",
         "A card says what a model was trained on and for how long and what it can and cannot do. It "
         "shows pictures that the model drew and what was measured. Cards are made by `make pages` "
-        "from what ships. K_max is the largest number of objects up to which a model draws what it is asked "
-        "([Method](../method.md#k_max)). *Filled of 9* is how many of nine places get their "
+        "from what ships. K_max is the largest number of objects up to which a model draws what it is "
+        "asked ([Method](../method.md#k_max)). *By places*, objects that nobody asked for are not "
+        "judged: models whose labels left objects out add some. *Filled of 9* is how many of nine places get their "
         "object. Brackets hold 95 % intervals. *Trained on* lists the number of objects in an image, "
         "the [conditioner](../conditioners.md#built-in) (what a label is) and which objects were "
         "labelled.",
@@ -258,17 +260,22 @@ def can(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[Row
     lines = []
     reached = one(rows, side, "length/k_max", rule="paper")
     strict = one(rows, side, "length/k_max", rule="strict")
+    alone = by_places(rows, side)
+    paper = () if config.teacher else paper_k_max(config)  # the paper has no students
+    beside = verdict(k_max_beside_paper(rows, side), paper).words
+    theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
     if reached:
-        paper = () if config.teacher else paper_k_max(config)  # the paper has no students
-        beside = verdict(k_max_beside_paper(rows, side), paper).words
-        theirs = f" (paper: {paper_words(paper)}; {beside})" if paper else ""
-        lines.append(f"K_max is {with_interval(reached)} by the paper's rule{theirs}.")
+        said = "" if alone else theirs
+        lines.append(f"K_max is {with_interval(reached)} by the paper's rule{said}.")
     if eight := one(rows, side, "length/k_max", rule="eight"):
         lines.append(
             f"On eight images, as many as the paper counted, it is {with_interval(eight)}."
         )
-    if others := by_places(rows, side):
-        lines.append(f"If objects that nobody asked for are not judged, it is {others}.")
+    if alone:
+        lines.append(
+            "By places alone, where objects that nobody asked for are not judged, it is "
+            f"{alone}{theirs}."
+        )
     if strict:
         lines.append(f"K_max is {with_interval(strict)} by our own strict rule.")
     found = {row.K: row for row in of_side(rows, side, "length/found")}
@@ -305,7 +312,7 @@ def cannot(side: Side, config: Config, asked: SumOfParts | None, rows: Sequence[
         whose = "an image that its teacher was trained on" if config.teacher else "a training image"
         lines.append(
             f"It adds objects nobody asked for. Up to {extras} of {whose} had no label, so K_max "
-            "allows as many extras."
+            "by the paper's rule allows as many extras."
         )
     if asked is None:
         lines.append("Nothing can be asked of it.")
@@ -363,9 +370,10 @@ def row_tables(side: Side, rows: Sequence[Row]) -> list[str]:
         head += ("command",)
         parts.append(
             "K_max for every way of asking (*paper*: the paper's test places; *random*: conditions "
-            "drawn at random) and every rule (*paper*: the paper's on all images; *eight*: the same on "
-            "eight; *strict*: ours). *Early* and *middle* are weights from a quarter and half of the "
-            "training:"
+            "drawn at random) and every rule (*paper*: the paper's on all images; *places*: the same, "
+            "but objects that nobody asked for are not judged; *eight*: on eight images; *strict*: "
+            "ours). *First*, *early* and *middle* are weights from an eighth, a quarter and half of "
+            "the training:"
         )
         parts.append(table(Table(head, every)))
     parts.append(f"All {len(rows):,} rows: `composcope rows --where run={side.run}`.")
@@ -379,7 +387,7 @@ def setting(row: Row) -> list[Cell]:
         "" if row.radius is None else two(row.radius),
         row.asked or "",
         "" if row.tolerance is None else two(row.tolerance),
-        row.rule or "",
+        (row.rule or "").replace("_", ", "),
     ]
 
 
