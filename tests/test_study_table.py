@@ -30,7 +30,7 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     # end, and are measured there.
     images = {run.name: run.config("laptop").recipe.images for run in RUNS}
     long = {run for run in images if images[run] != 64_000}
-    assert long == {"exp1", "exp2", "exp2l", "exp3", "exp3l", "color"}
+    assert long == {"exp1", "exp1-five", "exp2", "exp2l", "exp3", "exp3l", "color"}
     earlier = {
         run: {images[run] * SNAPSHOTS[name] for name in BY_NAME[run].snapshots} for run in long
     }
