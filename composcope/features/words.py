@@ -7,7 +7,7 @@ Stop words ("a", "the", ...) stay in the prompt and are never left out themselve
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -75,6 +75,32 @@ class Words:
         """Row 0: the prompt; row k + 1: without word k of the set."""
         fewer = [tuple(w for w in condition_set if w != word) for word in condition_set]
         return self([condition_set, *fewer])
+
+
+@dataclass(frozen=True)
+class WordGroups(Words):
+    """The same with groups of words as conditions: all words of a group are cut out together."""
+
+    noun: ClassVar[str] = "group of words"
+
+    def __call__(self, condition_sets: Sequence[Any], seed: int = 0) -> Conds:
+        return super().__call__(
+            [[word for group in some for word in group] for some in condition_sets]
+        )
+
+
+def alike(
+    words: Sequence[Word], maps: Float[Tensor, "word height width"], count: int
+) -> list[tuple[Word, ...]]:
+    """At most `count` groups of words whose influence maps are alike: complete linkage of cosines."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # it takes a second to load
+
+    if len(words) < 2:
+        return [tuple(words)]
+    flat = maps.flatten(1).double().clamp_min(1e-12).cpu().numpy()
+    label = fcluster(linkage(flat, "complete", metric="cosine"), count, "maxclust")
+    pairs = list(zip(words, label, strict=True))
+    return [tuple(word for word, own in pairs if own == one) for one in dict.fromkeys(label)]
 
 
 THIRDS = {"left": 0, "middle": 1, "center": 1, "right": 2}
