@@ -47,8 +47,8 @@ def main(
     num: int = 48,
     most: int = COLORS_ASKED,
     steps: int = STEPS,
-    ways: tuple[str, ...] = WAYS,
     out: Path = Path("results/neighbourhoods.jsonl"),
+    ways: tuple[str, ...] = WAYS,
 ) -> list[Row]:
     """What is drawn of what is asked, with and without neighbourhoods of the model's own."""
     if num < 2:

@@ -7,12 +7,12 @@ Stop words ("a", "the", ...) stay in the prompt and are never left out themselve
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conds
+from composcope.diffusion.denoiser import ConditionSet, Conds
 
 STOP = "a an and are as at by for from in is it its of on or that the this to was with"
 STOP_WORDS = frozenset(re.findall(r"\w+", STOP))
@@ -71,7 +71,7 @@ class Words:
     def __call__(self, condition_sets: Sequence[Sequence[Word]], seed: int = 0) -> Conds:
         return self.encode([self.reduced(some) for some in condition_sets])
 
-    def left_out(self, condition_set: Sequence[Word], seed: int = 0) -> Conds:
+    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
         """Row 0: the prompt; row k + 1: without word k of the set."""
         fewer = [tuple(w for w in condition_set if w != word) for word in condition_set]
         return self([condition_set, *fewer])
@@ -83,10 +83,9 @@ class WordGroups(Words):
 
     noun: ClassVar[str] = "group of words"
 
-    def __call__(self, condition_sets: Sequence[Any], seed: int = 0) -> Conds:
-        return super().__call__(
-            [[word for group in some for word in group] for some in condition_sets]
-        )
+    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds:
+        said = [[word for group in some for word in group] for some in condition_sets]
+        return super().__call__(said)
 
 
 def alike(

@@ -10,7 +10,6 @@ from torch import Tensor
 
 ROUNDS = 10  # of Lloyd's; the centres hardly move after
 Mass = Float[np.ndarray, "height width"]
-Places = Float[np.ndarray, "place 2"]
 
 
 def regions(acts: Float[Tensor, "condition height width"]) -> Int[Tensor, "height width"]:
@@ -43,7 +42,9 @@ def clusters(mass: Mass, count: int) -> Int[np.ndarray, "height width"]:
     return vq(places, centres)[0].reshape(height, width)
 
 
-def spread_out(places: Places, weight: Float[np.ndarray, " place"], count: int) -> Places:
+def spread_out(
+    places: Float[np.ndarray, "pixel 2"], weight: Float[np.ndarray, " pixel"], count: int
+) -> Float[np.ndarray, "centre 2"]:
     """Where k-means begins: at the greatest mass, then where mass is far from all chosen ones."""
     chosen = places[[weight.argmax()]]
     while len(chosen) < count:
