@@ -291,6 +291,8 @@ def test_neighbourhoods(runs, tmp_path, monkeypatch):
     for what, found in (("length/found", ways), ("text/found", ways | {"words"})):
         assert {r.intervention for r in where(rows, what=what)} == found
     assert {r.K for r in where(rows, what="text/found")} == {1, 2, 3}
+    grouped = where(rows, what="text/grouped")
+    assert [r.K for r in grouped] == [1, 2, 3] and grouped[0].value == 1  # one group: one phrase
     assert (tmp_path / "neighbourhoods" / "neighbourhoods.png").exists()
     drawn = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("K*.npz")}
     neighbourhoods.main((str(runs / "color"),), "text", 2, 2, 3, out)

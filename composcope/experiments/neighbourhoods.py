@@ -24,7 +24,7 @@ from composcope.evaluation import Found, detect, evaluate
 from composcope.experiments import command
 from composcope.experiments.text_control import PLACES
 from composcope.features import sdxl
-from composcope.features.words import Word, WordGroups, Words, alike
+from composcope.features.words import Word, WordGroups, Words, alike, prompt_words
 from composcope.files import write_png
 from composcope.locality import LocalConditions, influence, intervene
 from composcope.locality.neighbourhoods import Clusters
@@ -117,6 +117,9 @@ def text_rows(name: str, num: int, steps: int, ways: Sequence[str], folder: Path
             at = {"run": name, "intervention": intervention, "K": K, "steps": steps, "seed": 0}
             rows.append(row("text/found", mean(np.array(met)), **at))
             rows.append(row("text/drawn", mean(np.array([len(some) for some in found])), **at))
+            if way == "words":
+                right = [are_phrases(model, some, i, steps) for i, some in enumerate(asked)]
+                rows.append(row("text/grouped", mean(np.array(right)), **at))
         blank = np.concatenate(images)
         columns = len(images[0])
         write_png(kept / "sheet.png", sheet(blank, [()] * len(blank), columns=columns))
@@ -131,11 +134,9 @@ def drawn_phrases(
     for index, phrases in enumerate(asked):
         said = [words_of(phrase) for phrase in phrases]
         if way == "words":
-            prompt = model.conditioner.prompt(said)
-            groups = groups_of(model, prompt, len(said), index, float(levels[0]))
-            conditioner = WordGroups(prompt, model.encode)
+            conditioner = WordGroups(model.conditioner.prompt(said), model.encode)
             drawer: Drawer = LocalConditions(model, conditioner, Clusters())
-            cond = drawer.conditioner([groups])
+            cond = drawer.conditioner([groups_of(model, said, index, float(levels[0]))])
         else:
             drawer = drawer_of(model, way)
             cond = drawer.conditioner([said])
@@ -145,12 +146,21 @@ def drawn_phrases(
 
 
 def groups_of(
-    model: sdxl.SDXL, prompt: str, count: int, seed: int, sigma: float
+    model: sdxl.SDXL, said: Sequence[str], seed: int, sigma: float
 ) -> list[tuple[Word, ...]]:
-    """Words that act alike at the noise that the image of this seed begins with."""
-    words = Words(prompt, model.encode)
+    """Words of the prompt that act alike at the noise that the image of this seed begins with, in
+    as many groups as there are phrases."""
+    words = Words(model.conditioner.prompt(said), model.encode)
     x = sigma * noise([seed], model.shape).to(model.device)
-    return alike(words.all, influence(model, x, sigma, words, words.all), count)
+    return alike(words.all, influence(model, x, sigma, words, words.all), len(said))
+
+
+def are_phrases(model: sdxl.SDXL, phrases: Sequence[Phrase], seed: int, steps: int) -> bool:
+    """Whether the groups that were found are the words of the phrases."""
+    said = [words_of(phrase) for phrase in phrases]
+    groups = groups_of(model, said, seed, float(model.levels(steps)[0]))
+    told = [[word.text for word in prompt_words(one)] for one in said]
+    return [[word.text for word in group] for group in groups] == told
 
 
 def met_by(asked: Sequence[Phrase], found: Sequence[Found]) -> int:
