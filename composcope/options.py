@@ -27,7 +27,8 @@ Prompt: TypeAlias = Annotated[str | None, open_arg("TEXT")]
 Count: TypeAlias = Annotated[int, arg(aliases=["-n"])]
 
 # Which model, and what is done to it.
-NAMES = "local, smooth, annealed, own, peaks, within or composed."  # of interventions
+# Of interventions.
+NAMES = "local, smooth, annealed, own, peaks, clusters, everywhere, within or composed."
 OF_RUN = "A shipped model by name, or a run folder."
 OUTSIDE = "Of a run that was trained with one from outside: this, or package.module:Class."
 Run: TypeAlias = Annotated[str, Positional, arg(metavar="RUN", help=OF_RUN)]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from composcope.adapters import Phrases
+from composcope.errors import InputError
 from composcope.evaluation import Found
 from composcope.experiments import command, neighbourhoods, overlap, penalty, predict
 from composcope.features import sdxl
@@ -286,13 +287,18 @@ def test_neighbourhoods(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(neighbourhoods.sdxl, "load", lambda name: sdxl.SDXL(random_pipeline()))
     out = tmp_path / "neighbourhoods.jsonl"
     rows = neighbourhoods.main((str(runs / "color"),), "text", 2, 2, 3, out)
-    for what in ("length/found", "text/found"):
-        assert {r.intervention for r in where(rows, what=what)} == {None, "own", "peaks"}
+    ways = {None, "own", "peaks", "clusters", "everywhere"}
+    for what, found in (("length/found", ways), ("text/found", ways | {"words"})):
+        assert {r.intervention for r in where(rows, what=what)} == found
     assert {r.K for r in where(rows, what="text/found")} == {1, 2, 3}
+    grouped = where(rows, what="text/grouped")
+    assert [r.K for r in grouped] == [1, 2, 3] and grouped[0].value == 1  # one group: one phrase
     assert (tmp_path / "neighbourhoods" / "neighbourhoods.png").exists()
     drawn = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("K*.npz")}
     neighbourhoods.main((str(runs / "color"),), "text", 2, 2, 3, out)
     assert drawn and all(path.stat().st_mtime_ns == at for path, at in drawn.items())
+    with pytest.raises(InputError, match="no way 'cluster'; the ways are plain, own"):
+        neighbourhoods.main((), None, ways=("cluster",), out=out)
 
 
 # ----------------------------------------------------------------------------
@@ -311,7 +317,7 @@ def test_the_report_shows_what_is_measured():
     small = [r for i in range(4) for r in known(f"r{i}", i / 10, losses[i], 1 + i / 2)]
     rows = [*curve, row("overlap/fails", 0.17, run="exp1"), *colours, *small, *prediction(small)]
     said = " ".join(beyond(rows))
-    assert "0.17 (exp1)" in said and "of 4 colours color draws" in said
+    assert "0.17 (exp1)" in said and "Of 4 colours color draws" in said
     assert "1 [1, 1] for the early conditional locality" in said
     assert len(intervention_figures(Material(rows))) == 3
     forced = next(section for section in sections.SECTIONS if section.name == "forced")

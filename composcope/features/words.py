@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Conds
+from composcope.diffusion.denoiser import ConditionSet, Conds
 
 STOP = "a an and are as at by for from in is it its of on or that the this to was with"
 STOP_WORDS = frozenset(re.findall(r"\w+", STOP))
@@ -71,10 +71,95 @@ class Words:
     def __call__(self, condition_sets: Sequence[Sequence[Word]], seed: int = 0) -> Conds:
         return self.encode([self.reduced(some) for some in condition_sets])
 
-    def left_out(self, condition_set: Sequence[Word], seed: int = 0) -> Conds:
+    def left_out(self, condition_set: ConditionSet, seed: int = 0) -> Conds:
         """Row 0: the prompt; row k + 1: without word k of the set."""
         fewer = [tuple(w for w in condition_set if w != word) for word in condition_set]
         return self([condition_set, *fewer])
+
+
+@dataclass(frozen=True)
+class WordGroups(Words):
+    """The same with groups of words as conditions: all words of a group are cut out together."""
+
+    noun: ClassVar[str] = "group of words"
+
+    def __call__(self, condition_sets: Sequence[ConditionSet], seed: int = 0) -> Conds:
+        said = [[word for group in some for word in group] for some in condition_sets]
+        return super().__call__(said)
+
+
+def alike(
+    words: Sequence[Word], maps: Float[Tensor, "word height width"], count: int
+) -> list[tuple[Word, ...]]:
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    ""
+    """At most `count` groups of words with alike influence maps: complete linkage of cosines."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # it takes a second to load
+
+    if len(words) < 2:
+        return [tuple(words)]
+    flat = maps.flatten(1).double().clamp_min(1e-12).cpu().numpy()
+    label = fcluster(linkage(flat, "complete", metric="cosine"), count, "maxclust")
+    pairs = list(zip(words, label, strict=True))
+    return [tuple(word for word, own in pairs if own == one) for one in dict.fromkeys(label)]
 
 
 THIRDS = {"left": 0, "middle": 1, "center": 1, "right": 2}

@@ -50,13 +50,16 @@ class EachAlone:
             raise InputError(
                 f"a condition set is a list of at most {MOST} conditions, not {condition_set!r}"
             )
-        alone = [(), *((condition,) for condition in condition_set)]
-        rows = torch.cat([self.inner([some], seed) for some in alone])
+        rows = self.choices(condition_set, seed)
         padding = rows.new_zeros((MOST - len(condition_set)) * rows.shape[1])
         return torch.cat([rows.new_tensor([len(condition_set)]), rows.flatten(), padding])
 
+    def choices(self, condition_set: ConditionSet, seed: int) -> Conds:
+        alone = [(), *((condition,) for condition in condition_set)]
+        return torch.cat([self.inner([some], seed) for some in alone])
+
     def rows(self, cond: Float[Tensor, " features"]) -> Float[Tensor, "choices inner"]:
-        """The inner cond of nothing, then of each condition alone."""
+        """The inner conds that were kept."""
         count = int(cond[0])
         width, rest = divmod(len(cond) - 1, 1 + MOST)
         if rest or count != cond[0] or not 0 <= count <= MOST:
@@ -65,3 +68,11 @@ class EachAlone:
                 "conditioner of the wrapped denoiser; take wrapped.conditioner(condition_sets)"
             )
         return cond[1:].view(1 + MOST, width)[: 1 + count]
+
+
+@dataclass(frozen=True)
+class EachLeftOut(EachAlone):
+    """The same with the cond of the whole set, and of all but each, as `left_out` gives them."""
+
+    def choices(self, condition_set: ConditionSet, seed: int) -> Conds:
+        return self.inner.left_out(condition_set, seed)

@@ -15,8 +15,14 @@ from torch import Tensor
 
 from composcope.diffusion.denoiser import Cond, Denoiser, Sigmas, Wrapper, X, check_denoiser
 from composcope.errors import InputError, check_name
-from composcope.locality.alone import EachAlone
-from composcope.locality.neighbourhoods import INTERVENTIONS, Asked, Neighbourhoods, Subsets
+from composcope.locality.alone import EachAlone, EachLeftOut
+from composcope.locality.neighbourhoods import (
+    INTERVENTIONS,
+    Asked,
+    Clusters,
+    Neighbourhoods,
+    Subsets,
+)
 from composcope.tensors import distinct
 
 Masks = Bool[Tensor, "cell height width"]
@@ -95,7 +101,9 @@ class LocalConditions(Wrapper):
             raise InputError(
                 "LocalConditions: the denoiser has no conditioner of its own; give conditioner="
             )
-        return found if hasattr(found, "split") else EachAlone(found)
+        if hasattr(found, "split"):
+            return found
+        return EachLeftOut(found) if isinstance(self.neighbourhoods, Clusters) else EachAlone(found)
 
     @property
     def changes(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -187,7 +195,7 @@ class LocalPixels(Wrapper):
 def each_alone(
     conditioner: Any, cond: Float[Tensor, " features"]
 ) -> Float[Tensor, "choices inner"]:
-    """The cond of nothing, then of each condition alone."""
+    """The cond of nothing, then of each condition alone; of EachLeftOut, what it keeps."""
     if isinstance(conditioner, EachAlone):
         return conditioner.rows(cond)
     return torch.cat([torch.zeros_like(cond)[None], conditioner.split(cond).to(cond)])
@@ -197,6 +205,8 @@ def subset_conds(
     conditioner: Any, rows: Float[Tensor, "choices inner"], subsets: Subsets
 ) -> Float[Tensor, "subset inner"]:
     """The cond of each subset: a row, or the sum of several where cond is one."""
+    if isinstance(conditioner, EachLeftOut):
+        return rows
     count = subsets.sum(1, keepdim=True)
     if isinstance(conditioner, EachAlone) and bool((count > 1).any()):
         raise InputError(

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from composcope.diffusion.places import offsets
 from composcope.errors import InputError
+from composcope.locality.clusters import regions
 
 Radius = float | Callable[[float], float]  # in image sides; or a function of the noise level
 Subsets = Bool[Tensor, "subset condition"]
@@ -176,6 +177,42 @@ class Peaks(Singles):
 
 
 @dataclass(frozen=True)
+class Clusters(Named):
+    """Regions that the model finds itself, one a condition, in which this one counts more:
+
+        x0(i) = D(x, C)(i) + strength (D(x, C) - D(x, C without k))(i)       k: of the region of i
+
+    Regions are clusters of pixels at which conditions act (equation 10). The whole set stays in
+    every pass: where labels name all objects, a condition alone says that there is one object."""
+
+    name = "clusters"
+    strength: float = 1.0
+
+    def subsets(self, asked: Asked) -> Subsets:
+        return all_and_left_out(len(asked.parts), asked.parts.device)
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
+        weights = torch.zeros_like(x0[:, 0])
+        if len(weights) > 1:
+            own = regions((x0[:1] - x0[1:]).norm(dim=1))
+            weights[1:] = -self.strength * one_subset(own, len(weights) - 1)
+        weights[0] = 1 - weights[1:].sum(0)
+        return weights
+
+
+@dataclass(frozen=True)
+class Everywhere(Clusters):
+    """The same without regions, for comparison: every condition counts more at every pixel."""
+
+    name = "everywhere"
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
+        weights = torch.full_like(x0[:, 0], -self.strength)
+        weights[0] = 1 + self.strength * len(asked.parts)
+        return weights
+
+
+@dataclass(frozen=True)
 class SummedScores(Singles):
     """No neighbourhoods: at every pixel the sum of single scores less (K - 1) background scores.
 
@@ -197,13 +234,19 @@ def annealed_radius(sigma: float) -> float:
 
 # By the names that rows and command lines use; narrower and wider ones are `local` with a radius.
 NEAREST = (Nearest(), Nearest(smooth=0.0625), Nearest(annealed_radius))
-EVERY: tuple[Any, ...] = (*NEAREST, Strongest(), Peaks(), Within(), SummedScores())
+FOUND = (Strongest(), Peaks(), Clusters(), Everywhere())
+EVERY: tuple[Any, ...] = (*NEAREST, *FOUND, Within(), SummedScores())
 INTERVENTIONS: dict[str, Neighbourhoods] = {one.name: one for one in EVERY}
 
 
 def none_and_singles(count: int, device: torch.device) -> Subsets:
     """The empty set, then each condition alone."""
     return torch.cat([torch.zeros(1, count), torch.eye(count)]).bool().to(device)
+
+
+def all_and_left_out(count: int, device: torch.device) -> Subsets:
+    """All conditions, then all but each."""
+    return torch.cat([torch.ones(1, count), 1 - torch.eye(count)]).bool().to(device)
 
 
 def nearest_within(

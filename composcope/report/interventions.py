@@ -17,6 +17,16 @@ from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
 from composcope.study.table import BY_NAME
 
+# Neighbourhoods that a model finds itself: of one condition for each pixel, and of all conditions.
+REGIONS = ("clusters", "words", "everywhere")
+FOUND = ("own", "peaks", *REGIONS)
+FOUND_WORDS = (
+    "Each pixel is given the condition that acts most on it (own), or each condition acts around "
+    "the place where it acts most (peaks). Or every pixel is given all conditions, and the image "
+    "is cut into regions, in each of which one condition counts twice (clusters). For comparison, "
+    "all count twice at every pixel (everywhere). Words of a prompt that act alike can be taken "
+    "for one condition (words)."
+)
 SMALL_RUN = Look("0.55", "o")  # runs that are not of the study have no look of their own
 
 
@@ -215,27 +225,32 @@ def prediction_answer(rows: Sequence[Row]) -> str:
     )
 
 
-def fewer(shown: Mapping[str | None, Row]) -> str:
-    """Said where no intervention draws as many as the model does without one."""
-    values = {way: row.estimate.value for way, row in shown.items()}
-    plain = values.pop(None, None)
-    worse = plain is not None and all(value < plain for value in values.values())
-    return ", so it is made worse" if worse else ""
+def beside_plain(shown: Mapping[str | None, Row]) -> str:
+    """Which ways draw fewer or more than the model as it is, by intervals that are apart."""
+    plain = shown.get(None)
+    if plain is None:
+        return ""
+    low, high = plain.estimate.ends
+    known = [(way, row.estimate.ends) for way, row in shown.items() if way is not None]
+    fewer = [way for way, ends in known if ends[1] < low]
+    more = [way for way, ends in known if ends[0] > high]
+    said = [f"{n} with {and_list(ways)}" for n, ways in (("fewer", fewer), ("more", more)) if ways]
+    return f": {', '.join(said)}" if said else ": none is apart from it"
 
 
 def own_places(rows: Sequence[Row]) -> str:
     parts = []
-    asked = (("length/found", "color", "colours"), ("text/found", "text_control", "phrases"))
-    for what, run, noun in asked:
-        own = with_value(where(rows, what=what, run=run))
-        if not {row.intervention for row in own} & {"own", "peaks"}:
+    for room, run, noun in (("length", "color", "colours"), ("text", "text_control", "phrases")):
+        own = with_value(where(rows, what=f"{room}/found", run=run))
+        if not {row.intervention for row in own} & {*FOUND}:
             continue
         most = max(row.K or 0 for row in own)
         shown = {row.intervention: row for row in own if most == row.K}
         each = [f"{with_interval(row)} ({way or 'as it is'})" for way, row in shown.items()]
-        parts.append(f"of {most} {noun} {run} draws {and_list(each)}{fewer(shown)}")
-    tried = (
-        "Can conditions without places be made local too? Each pixel is given the one that acts "
-        "most on it (own), or each acts around the place where it acts most (peaks)"
-    )
-    return f"{tried}. Then {'; '.join(parts)}." if parts else ""
+        drawn = where(rows, what=f"{room}/drawn", run=run, K=most, intervention=[None, *REGIONS])
+        counts = [f"{two(row.value)} ({row.intervention or 'as it is'})" for row in drawn]
+        objects = f" Its images have {and_list(counts)} objects in all." if counts else ""
+        asked = f"Of {most} {noun} {run} draws {and_list(each)}"
+        parts.append(f"{asked}{beside_plain(shown)}.{objects}")
+    said = ["Can conditions without places be made local too?", FOUND_WORDS, *parts]
+    return " ".join(said) if parts else ""

@@ -35,17 +35,17 @@ MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
             ("exp2", "own"): ">", ("exp2", "composed"): "X",
             ("color", "own"): ">", ("text_control", "own"): ">"},
     ROSE: {"exp1-one-edm2": "X", ("color", "peaks"): "*", ("text_control", "peaks"): "*"},
-    TEAL: {"random": "p"},
+    TEAL: {"random": "p", ("color", "clusters"): "D", ("text_control", "clusters"): "D"},
     MAGENTA: {"exp2-student": "*"},
     PURPLE: {"exp2l": "D"},
     DEEP: {"exp2l-one": "v"},
     WINE: {"drop-one": "h"},
-    BROWN: {"exp2l-wide": "X"},
+    BROWN: {"exp2l-wide": "X", ("color", "everywhere"): "s", ("text_control", "everywhere"): "s"},
     ORANGE: {"exp3": "P", "exp3-seed1": "D", "exp3-penalty": "^",
              "exp3-longer": "v"},
     OLIVE: {"exp3s": "p"},
     SLATE: {"color": "o", "color-three": "v", "text_control": "o"},
-    SKY: {"exp3l": "h"},
+    SKY: {"exp3l": "h", ("text_control", "words"): "P"},
 }
 # fmt: on
 LOOKS = {

@@ -108,7 +108,7 @@ def intervention_figures(material: Material) -> list[Shown]:
     rows = material.rows
     swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
     placeless = where(rows, run=["color", "text_control"])
-    found = where(placeless, intervention=["own", "peaks"])
+    found = where(placeless, intervention=[*interventions.FOUND])
     predicted = where(rows, what="predict/spearman")
     overlap = interventions.overlap_figure(rows) if where(rows, what="overlap/both") else None
     close = interventions.close_figure(material.close) if material.close else None
@@ -126,9 +126,7 @@ def intervention_figures(material: Material) -> list[Shown]:
             "exp2 trained a little further with a penalty on what a condition changes far from its "
             "place. Left: how local it is when asked for one place, as in training. Middle: when "
             "asked for four. Right: the places it fills of six.": penalty,
-            "Conditions without places. Each pixel is given the condition that acts most on it "
-            "(own), or each condition acts around the place where it acts most "
-            "(peaks).": neighbours,
+            f"Conditions without places. {interventions.FOUND_WORDS}": neighbours,
             "Can composing be predicted early in training? Every dot is a run: a measurement early "
             "in its training, and the places it fills in the end. Right: the rank correlation for "
             "locality at each noise level.": prediction,
