@@ -8,9 +8,9 @@ at the very image that is drawn: every pixel hears the condition that acts most 
 every condition gets a place of its own where it acts most (`peaks`), or the pixels are cut into
 regions in each of which one condition counts twice (`clusters`; without regions, for comparison,
 `everywhere`). Asked for colours, and for phrases of the small text-to-image model, with and
-without, counted by the detector. `words` is told no phrases: words of a prompt whose influence maps are
-alike are a group, and groups have clusters as phrases do. Images are kept: the same command goes on
-where it was stopped."""
+without, counted by the detector. `words` is told no phrases: words of a prompt whose influence
+maps are alike are a group, and groups have clusters as phrases do. Images are kept: the same
+command goes on where it was stopped."""
 
 from collections.abc import Sequence
 from pathlib import Path
