@@ -117,7 +117,13 @@ def test_what_is_said_of_the_objects_in_training_is_measured(measured):
     ]
     told = ["{value:.1f} [{low:.1f}, {high:.1f}]".format(**row) for row in filled]
     words = f"fill {', '.join(told[:-1])} and {told[-1]} of 9 places"
-    assert words in " ".join(README.split())
+    text = " ".join(README.split())
+    assert words in text
+    longer = {"run": "exp1-five", "asked": "paper", "images": 256_000, "tolerance": 0.1}
+    (nine,) = measured(what="length/found", K=9, **longer)
+    (reached,) = measured(what="length/k_max", rule="paper", **longer)
+    assert "256,000 images, {value:.1f} [{low:.1f}, {high:.1f}],".format(**nine) in text
+    assert "with a K_max of {value:.0f} [{low:.0f}, {high:.0f}] (paper: 10)".format(**reached) in text
 
 
 def test_the_times_are_those_of_the_logs():
