@@ -6,12 +6,13 @@ from composcope.locality.influence import influence, noised, trajectory
 from composcope.locality.intervention import ComposedScores, LocalConditions, LocalPixels, intervene
 from composcope.locality.jacobian import pixel_gradient
 from composcope.locality.measure import MAPS, locality, maps_of
-from composcope.locality.neighbourhoods import INTERVENTIONS, Nearest, Strongest, Within
+from composcope.locality.neighbourhoods import INTERVENTIONS, Clusters, Nearest, Strongest, Within
 
 __all__ = [
     "INTERVENTIONS",
     "MAPS",
     "Audit",
+    "Clusters",
     "ComposedScores",
     "Counted",
     "LocalConditions",
