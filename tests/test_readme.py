@@ -123,7 +123,9 @@ def test_what_is_said_of_the_objects_in_training_is_measured(measured):
     (nine,) = measured(what="length/found", K=9, **longer)
     (reached,) = measured(what="length/k_max", rule="paper", **longer)
     assert "256,000 images, {value:.1f} [{low:.1f}, {high:.1f}],".format(**nine) in text
-    assert "with a K_max of {value:.0f} [{low:.0f}, {high:.0f}] (paper: 10)".format(**reached) in text
+    assert (
+        "with a K_max of {value:.0f} [{low:.0f}, {high:.0f}] (paper: 10)".format(**reached) in text
+    )
 
 
 def test_the_times_are_those_of_the_logs():

@@ -8,7 +8,16 @@ from composcope.report.cells import Html, Line, Table, command_cell, html_table
 from composcope.report.commands import command
 from composcope.report.features import COSINES, NOISE, by_part
 from composcope.report.figures import look_of
-from composcope.report.marks import kind, name, paper_of, paper_words, two, verdict, with_interval
+from composcope.report.marks import (
+    and_list,
+    kind,
+    name,
+    paper_of,
+    paper_words,
+    two,
+    verdict,
+    with_interval,
+)
 from composcope.report.material import (
     conditional,
     k_max_beside_paper,
@@ -39,9 +48,10 @@ LENGTH_WORDS = (
     "K_max is by the paper's rule on all of our images, and on eight, as many as the paper "
     "counted. Where labels leave objects out, a model adds extra ones; by places alone these are "
     "counted but not judged, and where that is measured it is what we compare with the paper. "
-    "Strict is our own rule. Filled of 9: how many of nine places get their object. Drawn at K = "
-    "0: objects drawn when none is asked for. Machines are not trained: they draw by averaging "
-    "training images. What is blank is not measured."
+    "Strict is our own rule. Filled of 9: how many of nine places get their object. Drawn at "
+    "K = 0: objects drawn when none is asked for. Machines are not trained: they draw by averaging "
+    "training images, here of 32x32 pixels and judged within 1/8 of the image. What is blank is "
+    "not measured."
 )
 
 
@@ -223,7 +233,7 @@ def localities(rows: Sequence[Row], sides: Sequence[Side]) -> Table:
         "at. High noise is sigma of 10 and more, low noise less than 0.3."
     )
     if {side.run for side in sides} & {*PLAIN_IMAGES}:
-        told = marks.and_list([f"{run} ({words})" for run, words in PLAIN_IMAGES.items()])
+        told = and_list([f"{run} ({words})" for run, words in PLAIN_IMAGES.items()])
         note += f" As in the paper's Figure 12, two models are asked for nothing: {told}."
     return html_table(lines, note)
 
