@@ -34,7 +34,7 @@ SHEET_WORDS = (
 def sentence_sheet(model: str) -> Figure:
     drawer = sdxl.load(model)
     asked = [[phrases_of(K, index) for index in range(COLUMNS)] for K in (1, 2, 3)]
-    drawn = [drawn_phrases(drawer, some, drawer.levels(STEPS)) for some in asked]
+    drawn = [drawn_phrases(drawer, "plain", some, drawer.levels(STEPS)) for some in asked]
     return sheet_of(asked, drawn)
 
 
