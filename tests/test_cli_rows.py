@@ -59,7 +59,7 @@ def test_brackets_in_a_name_are_shown(folder, capsys):
     text = capsys.readouterr().out
     assert "mine[lr=1]" in text and "mine[/lr]" in text
     tell(evaluation_table([row("length/exact", 0.5, run="mine[/lr]", asked="paper", K=1, n=1)]))
-    assert "mine[/lr]: paper conditions" in capsys.readouterr().out
+    assert "mine[/lr]: the paper's conditions" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [("rows", "--folders"), ("report", "--results")])
