@@ -80,3 +80,11 @@ def test_dry_run_of_the_paper_tells_gpu_hours(capsys, tmp_path):
     told = re.search(r"measurements; ([\d,.]+) hours of one GPU are left", capsys.readouterr().out)
     hours = cost.training_minutes(BY_NAME["exp1"].config("paper"), "paper") / 60
     assert hours < float(told[1].replace(",", "")) < 1.2 * hours
+
+
+def test_the_page_on_clusters_counts_what_is_planned():
+    page = (Path(__file__).parents[1] / "docs" / "clusters.md").read_text()
+    for preset in ("small", "paper"):
+        names = [node.name for node in plan(preset, "study")]
+        trainings = sum(name.startswith("train ") for name in names)
+        assert f"| {trainings}, {len(names) - trainings} |" in page
