@@ -28,9 +28,9 @@ class Args:
     minutes: float = 50.0  # How long to learn, roughly, on one core; it tells how many states.
     images: options.Int = None  # States to learn from, in place of minutes.
     lr: float = 5e-3  # The learning rate at the beginning; it falls to zero.
-    batch: int = 16  # States a step.
+    batch: int = 6  # States a step.
     steps: int = 12  # Noise levels of a walk from noise to image.
-    reuse: int = 4  # Times a state is learned from: asked for all of its conditions, then for some.
+    reuse: int = 4  # Times a state of high noise is learned from: with all conditions, then some.
     seed: int = 0  # Of what is asked, of the noise and of the choice of states.
     conditioner: options.Conditioner = None
     ship: options.Ship = None
@@ -46,10 +46,11 @@ def main(args: Args) -> None:
     model = load(args.run, device=args.device, conditioner=args.conditioner)
     check_ship(args.ship, model.config.conditioner)
     teacher = intervene(model, args.intervention, args.radius)
+    walks = Walks(args.steps, args.reuse)
     images = args.images
     if images is None:
-        images = max(distilled_states(model.config, args.minutes, args.reuse), args.batch)
-    done = (args.intervention, teacher.changes.get("radius"), Walks(args.steps, args.reuse))
+        images = max(distilled_states(model.config, args.minutes, walks.views), args.batch)
+    done = (args.intervention, teacher.changes.get("radius"), walks)
     config = student_config(model, images, *done, args.lr, args.batch, args.seed)
     if args.dry_run:
         print(config.json())

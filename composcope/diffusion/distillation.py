@@ -5,8 +5,9 @@
 x are states of walks from noise: half of the walkers follow the teacher, half the student, so that
 it also learns to go on from where it has led itself. An evaluation of the teacher is both the
 target at a state and the step away from it, and costs K + 1 passes: nothing asked, and each
-condition alone. Of these passes every part of the K conditions has its answer, so from each state
-it is learned what to say to all of them and to some of them, which costs the teacher nothing."""
+condition alone. Of these passes every part of the K conditions has its answer, which costs the
+teacher nothing more: where noise is high and a state is little but its conditions, it is learned
+what to say to all of them and to some of them; below, where states differ, to all of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from composcope.errors import InputError
 HIGHEST = 80.0
 LOWEST = 0.02
 RHO = 7.0  # EDM, eq. 5
+# Above this noise level a state is learned from with several sets of conditions (LOG.md).
+FORMLESS = 2.0
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,12 @@ class Walks:
     """How states are come by."""
 
     steps: int = 12  # noise levels from noise to image
-    reuse: int = 4  # times a state is learned from: with all of its conditions, then with some
+    reuse: int = 4  # times a formless state is learned from: all of its conditions, then some
 
     def __post_init__(self) -> None:
         for name, most in (("steps", 1000), ("reuse", 100)):
             if not 1 <= getattr(self, name) <= most:
                 raise InputError(f"{name} = {getattr(self, name)}: walks have from 1 to {most}")
-
-    def walkers(self, batch: int) -> int:
-        return max(batch // self.reuse, 1)
 
     def phase(self, walker: Int[Tensor, " n"], walkers: int) -> Int[Tensor, " n"]:
         """Steps that a walker is ahead of the first one: together they are at all noise levels."""
@@ -52,6 +52,12 @@ class Walks:
         """The noise level after `at` of the steps, which need not be whole (EDM, eq. 5)."""
         high, low = HIGHEST ** (1 / RHO), LOWEST ** (1 / RHO)
         return (high + at / self.steps * (low - high)) ** RHO
+
+    @property
+    def views(self) -> float:
+        """How many times a state is learned from, on average."""
+        high, low, formless = (s ** (1 / RHO) for s in (HIGHEST, LOWEST, FORMLESS))
+        return 1 + (self.reuse - 1) * (high - formless) / (high - low)
 
 
 @dataclass(frozen=True)
@@ -76,10 +82,9 @@ def starts_of(
 
     def make(start: int, count: int) -> Starts:
         step = start // count
-        walkers = walks.walkers(count)
-        every = torch.arange(walkers)
-        new = every[(step + walks.phase(every, walkers)) % walks.steps == 0]
-        numbers = (step * walkers + new).tolist()
+        every = torch.arange(count)
+        new = every[(step + walks.phase(every, count)) % walks.steps == 0]
+        numbers = (start + new).tolist()
         if not numbers:
             none = torch.zeros(0)
             return Starts(step, new, none.view(0, *shape), none.view(0, 0, 0), none)
@@ -110,7 +115,7 @@ class Following:
         self.teacher = teacher
         self.walks = walks
         self.recipe = recipe
-        walkers = walks.walkers(recipe.batch)
+        walkers = recipe.batch
         # The walkers' states.
         self.x = torch.zeros(walkers, *shape, device=device)
         self.parts = torch.zeros(walkers, *asked, device=device)
@@ -127,11 +132,11 @@ class Following:
         way = every[(-phase) % self.walks.steps <= made.step]
         at = (made.step + phase[way]) % self.walks.steps + self.shift[way]
         levels = self.walks.sigma(at)
-        views = len(sources) // len(every)
-        state = torch.arange(len(way), device=device).repeat_interleave(views)
+        several = torch.arange(self.walks.reuse, device=device) == 0
+        state, view = torch.where(several | (levels > FORMLESS)[:, None])
         x = self.x[way][state].contiguous(memory_format=order)
         sigma = levels[state]
-        cond = self.conds(way, sources).flatten(0, 1)
+        cond = self.conds(sources)[way][state, view]
 
         # The teacher's answers there, and the student's.
         precision = torch.autocast(device.type, torch.bfloat16, enabled=self.recipe.bf16)
@@ -144,24 +149,21 @@ class Following:
         # One step down for each walker, where its guide leads when asked for all: Euler's (EDM,
         # eq. 3).
         leads = (way % 2 == 0)[:, None, None, None]
-        guide = torch.where(leads, target[::views], denoised[::views].detach().to(target))
+        guide = torch.where(leads, target[view == 0], denoised[view == 0].detach().to(target))
         share = (self.walks.sigma(at + 1) / levels)[:, None, None, None]
         self.x[way] = guide + share * (self.x[way] - guide)
 
         noise = Noise(self.recipe.P_mean, self.recipe.P_std)
         return objective.mean(), sums(objective, error, sigma, noise)
 
-    def conds(
-        self, way: Int[Tensor, " n"], sources: list[torch.Generator]
-    ) -> Float[Tensor, "n views features"]:
+    def conds(self, sources: list[torch.Generator]) -> Float[Tensor, "walker view features"]:
         """For each walker the cond of all of its conditions, then of some: any number of them."""
-        walkers, most, _ = self.parts.shape
-        views = len(sources) // walkers
-        draws = [torch.rand(1 + most, generator=source, device=source.device) for source in sources]
-        draw = torch.stack(draws[: walkers * views]).to(self.parts).view(walkers, views, -1)
+        size = self.walks.reuse, 1 + self.parts.shape[1]
+        draws = [torch.rand(size, generator=source, device=source.device) for source in sources]
+        draw = torch.stack(draws).to(self.parts)
         kept = draw[..., 1:] < draw[..., :1]
         kept[:, 0] = True
-        return (kept.to(self.parts) @ self.parts)[way]
+        return kept.to(self.parts) @ self.parts
 
     def begin(self, starts: Starts) -> None:
         """Put the walkers whose walk is over at the start of a new one."""

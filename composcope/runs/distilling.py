@@ -32,7 +32,7 @@ def student_config(
     radius: float | None = None,
     walks: Walks | None = None,
     lr: float = 5e-3,
-    batch: int = 16,
+    batch: int = 6,
     seed: int = 0,
 ) -> Config:
     """A student of `model`: its network, and its recipe at a rate that falls to zero.

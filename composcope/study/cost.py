@@ -91,14 +91,14 @@ def training_minutes(config: Config, preset: str) -> float:
     return START + config.recipe.images * each / 60
 
 
-def distilled_states(config: Config, minutes: float, reuse: int) -> int:
-    """States that a student learns from in so many minutes of one core. Each is a training view;
-    for one in `reuse` the teacher passes too: once for each of its conditions and once for none."""
+def distilled_states(config: Config, minutes: float, times: float) -> int:
+    """States that a student learns from in so many minutes of one core, each so many times. At
+    each the teacher passes once for each of its conditions and once for none."""
     from composcope.runs.model import conditioner_of
 
     conditioner = conditioner_of(config)
     most = conditioner.most if conditioner else 0
-    passes = FORWARD_AND_BACKWARD + (most / 2 + 1) / reuse
+    passes = FORWARD_AND_BACKWARD * times + most / 2 + 1
     return int(60 * minutes * CORE / (passes * views(config) * operations(config)))
 
 
