@@ -27,10 +27,12 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 # Runs, or a run and what is done to it at sampling time, by colour.
 # fmt: off
 MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
-    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P"},
+    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P",
+           "exp1-edm2": "X"},
     VIOLET: {"exp1-one": "v"},
     LIME: {"exp1-five": "^"},
-    VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
+    VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v",
+                 "exp2-edm2": "X"},
     GREEN: {("exp2", "local"): "^", ("exp2", "smooth"): "v", ("exp2", "annealed"): "<",
             ("exp2", "own"): ">", ("exp2", "composed"): "X",
             ("color", "own"): ">", ("text_control", "own"): ">"},

@@ -120,6 +120,8 @@ RUNS = (
     Run("exp1-one",   "exp1",  "Fig. 4; Table 1, one object", objects(1, 1)),
     Run("exp1-one-edm2", "exp1", "the same with labels as EDM2 has them",
         {**objects(1, 1), "bilinear": False}, snapshots=("early",)),
+    Run("exp1-edm2",  "exp1",  "labels as EDM2 has them", {"bilinear": False}),
+    Run("exp2-edm2",  "exp2",  "labels as EDM2 has them", {"bilinear": False}),
     Run("exp2l-one",  "exp2l", "Fig. 4; Table 1, one object", objects(1, 1)),
     Run("exp1-two",   "exp1",  "Fig. 8; Table 1, 1-2 objects", objects(1, 2),
         snapshots=("early",)),
