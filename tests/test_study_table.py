@@ -80,6 +80,18 @@ def k_max(run: str, value: int, low: int, high: int, **more) -> Row:
 EFFECT = Effect("Fig. 1", "", Side("exp1"), Side("exp2"), K_MAX)
 
 
+def test_extras_are_not_judged_by_places_alone():
+    """A run with one label is told by its K_max by places, one with all labels by its only one."""
+    both = Effect("Fig. 1", "", Side("exp1"), Side("exp2"), effects.PLACES)
+    about = {"what": "length/k_max", "images": 100, "tolerance": 0.1, "snapshot": "final"}
+    exp1 = Row(run="exp1", rule="paper", value=7.0, low=5.0, high=8.0, **about)
+    harsh = Row(run="exp2", rule="paper", value=0.0, low=0.0, high=0.0, **about)
+    places = Row(run="exp2", rule="places", value=2.0, low=1.0, high=2.0, **about)
+    compared = compare(both, [exp1, harsh, places])
+    assert (compared.above, compared.below, compared.agrees) == (exp1, places, "apart")
+    assert compare(both, [exp1, harsh]).agrees == "not measured"
+
+
 @pytest.mark.parametrize(
     ("above", "below", "agrees"),
     [

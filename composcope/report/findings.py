@@ -31,7 +31,7 @@ def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[effects.Compa
 NOT_SO = {
     "Comparisons of two "
     "runs": "A finding is a larger number for the first run than for the second, "
-    "measured in up to three ways. Listed are findings that at least one of the ways does not "
+    "measured in up to four ways. Listed are findings that at least one of the ways does not "
     "show.",
     "K_max": "By the paper's rule on all of our images, where a single bad one can decide it; by "
     "places alone where labels leave objects out and that was measured. The tables also have K_max "

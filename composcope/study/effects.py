@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, Literal
 
 from composcope.results import Row, grouped, where, with_value
-from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
+from composcope.study.table import BY_NAME, LOCAL, RUNS, STUDENT, Intervention
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Measurement:
 
 
 K_MAX = Measurement("K_max by the paper's rule", "length/k_max", {"rule": "paper"})
+# Of models whose labels leave objects out: those that nobody asked for are not judged (Table 2).
+PLACES = Measurement("K_max by places alone", "length/k_max", {"rule": "places"})
 STRICT = Measurement("K_max by the strict rule", "length/k_max", {"rule": "strict"})
 FILLED_3 = Measurement("places filled of 3", "length/found", {"K": 3})
 FILLED_6 = Measurement("places filled of 6", "length/found", {"K": 6})
@@ -100,6 +102,7 @@ class Effect:
 
 
 Finding = tuple[str, str, Side | str, Side | str]  # where in the paper, what it says, above, below
+ALL_LABELS = tuple(run.name for run in RUNS if run.config().labels == "all")
 MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
 # fmt: off
 FURTHER: tuple[Finding, ...] = (
@@ -175,7 +178,19 @@ LOCAL_PIXELS: tuple[Finding, ...] = (  # findings that our first runs did not sh
      Side("exp2", sigmas=MIDDLE_NOISE), Side("exp2", sigmas=HIGH_NOISE)),
 )
 # fmt: on
-MEASURED_BY = ((FURTHER, LENGTH), (LOCAL_CONDITIONS, (CONDITIONAL,)), (LOCAL_PIXELS, (SQUARE,)))
+# Their labels leave objects out, and K_max was measured by places alone too.
+BY_PLACES = ("exp2", "exp2l", "exp2-edm2", STUDENT)
+PLACES_TOO = tuple(
+    finding
+    for finding in FURTHER
+    if side(finding[3]).run in BY_PLACES and side(finding[2]).run in (*BY_PLACES, *ALL_LABELS)
+)
+MEASURED_BY = (
+    (FURTHER, LENGTH),
+    (PLACES_TOO, (PLACES,)),
+    (LOCAL_CONDITIONS, (CONDITIONAL,)),
+    (LOCAL_PIXELS, (SQUARE,)),
+)
 EFFECTS = tuple(
     Effect(where, says, side(above), side(below), by)
     for findings, measurements in MEASURED_BY
@@ -212,6 +227,8 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
     """A row for each way a side was measured: over pixels and noise levels their mean."""
     by = effect.measurement
+    if by == PLACES and side.run in ALL_LABELS:
+        by = K_MAX  # what all labels leave nothing out of has one reading
     known = with_value(where(rows, what=by.what, **side.about, **by.coordinates))
     inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
     ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)

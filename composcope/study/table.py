@@ -179,7 +179,10 @@ def trained_on(config: Config) -> str:
     """In words: "1-3 objects, list, all labels, patch-local"."""
     fewest, most = config.objects
     scenes = f"{fewest}-{most} objects" if most > 1 else "1 object"
-    return ", ".join([scenes, config.conditioner, LABELS[config.labels], *patches(config)])
+    labels = LABELS[config.labels]
+    if not config.architecture.bilinear:
+        labels += " as in EDM2"
+    return ", ".join([scenes, config.conditioner, labels, *patches(config)])
 
 
 def labelled(config: Config) -> str:

@@ -74,18 +74,18 @@ def order() -> Toy:
         "sigma": Concepts((1.0, 2.0), (2.0, 0.05), 2),
     }
     nets = {
-        "one_layer": Network(1, 2, scale=0.1),
-        "linear": Network(2, 8, scale=0.1),
-        "relu": Network(2, 32, relu=True, scale=0.1),
-        "relu_usual_start": Network(2, 32, relu=True),
+        "one_layer": ("one layer", Network(1, 2, scale=0.1)),
+        "linear": ("two layers", Network(2, 8, scale=0.1)),
+        "relu": ("ReLU", Network(2, 32, relu=True, scale=0.1)),
+        "relu_usual_start": ("ReLU from a usual start", Network(2, 32, relu=True)),
     }
     claims = []
     for by, c in cases.items():
-        for kind, net in nets.items():
+        for kind, (words, net) in nets.items():
             x = c.samples(50, seed=0) if net.relu else c.population()
             times = sim.learned_at(sim.descend(net, c, x, 0.02, 800, 50, mean=net.relu), c)
             right = times[:, 0] < times[:, 1] if c.a[0] > c.a[1] else times[:, 0] > times[:, 1]
-            says = f"larger a_k first, {kind}, order set by {by}"
+            says = f"larger a_k first, {words}, order set by {by}"
             claims.append(frequency(f"order/{by}/{kind}", says, 1.0, right))
     return Toy(claims)
 
