@@ -50,8 +50,7 @@ LENGTH_WORDS = (
     "counted but not judged, and where that is measured it is what we compare with the paper. "
     "Strict is our own rule. Filled of 9: how many of nine places get their object. Drawn at "
     "K = 0: objects drawn when none is asked for. Machines are not trained: they draw by averaging "
-    "training images, here of 32x32 pixels and judged within 1/8 of the image. What is blank is "
-    "not measured."
+    "10,000 training images; each is judged on 24 images for each K. What is blank is not measured."
 )
 
 
