@@ -3,6 +3,7 @@ newcomer."""
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -257,9 +258,18 @@ def test_models_are_listed_with_what_was_measured_of_them(tmp_path):
         row("length/k_max", 3, **about, asked="paper", snapshot="early"),
         row("length/k_max", 7, low=5, high=8, **usual, date="2026-01-01"),
         row("length/k_max", 4, **about, asked="random", snapshot="final", date="2026-01-02"),
+        row("length/k_max", 1, **usual, tolerance=0.0625, date="2026-01-03"),
+        row("length/found", 7.5, run="exp1", K=9, snapshot="final", asked="paper", tolerance=0.1),
     ]
     add_rows(tmp_path / "exp1" / "rows.jsonl", made)
     first, second = models(tmp_path)
+    assert (first["filled_of_9"], second["filled_of_9"]) == (7.5, None)
     assert (first["name"], first["K_max"], first["low"], first["high"]) == ("exp1", 7, 5, 8)
     assert (first["objects"], first["labels"], first["images"]) == ("1-3", "all", 1600)
     assert (second["name"], second["K_max"]) == ("exp2", None)
+
+    # Where labels leave objects out, by places alone.
+    made = [replace(one, run="exp2") for one in made[1:2]]
+    made += [replace(one, rule="places", value=2.0, low=1.0, high=3.0) for one in made]
+    add_rows(tmp_path / "exp2" / "rows.jsonl", made)
+    assert [models(tmp_path)[1][name] for name in ("K_max", "low", "high")] == [2, 1, 3]

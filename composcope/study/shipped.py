@@ -34,10 +34,12 @@ def rows(
 
 
 def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
-    """The models that ship, a dict for each: name, what it was trained on, K_max (paper's rule)."""
+    """The models that ship, a dict for each: name, what it was trained on, K_max by the paper's
+    rule (by places alone where labels leave objects out), places filled of nine."""
     # These import torch, which reading rows does not need.
     from composcope.runs.config import Config
     from composcope.runs.model import conditioner_of
+    from composcope.study.table import TOLERANCE
 
     table = []
     for path in sorted(Path(folder).glob("*/config.json")):
@@ -46,7 +48,10 @@ def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
         plain = {"snapshot": "final", "intervention": None, "run": path.parent.name}
         if conditioner := conditioner_of(config):
             plain["asked"] = conditioner.ways[0]
-        found = only(gather([path.parent]), what="length/k_max", rule="paper", **plain)
+        measured = where(gather([path.parent]), tolerance=[TOLERANCE, None], **plain)
+        found = only(measured, what="length/k_max", rule="places")
+        found = found or only(measured, what="length/k_max", rule="paper")
+        filled = only(measured, what="length/found", K=9)
         line = {
             "name": path.parent.name,
             "conditioner": config.conditioner,
@@ -57,6 +62,7 @@ def models(folder: str | Path = SHIPPED) -> list[dict[str, Any]]:
             "view": config.view,
             "images": config.recipe.images,
             **{name: getattr(found, of, None) for name, of in REACHED.items()},
+            "filled_of_9": getattr(filled, "value", None),
         }
         table.append(line)
     return table
@@ -74,13 +80,13 @@ def models_table(found: Sequence[Mapping[str, Any]]) -> Table:
     """For the terminal: a line a model."""
     shown = terminal_table()
     shown.show_edge = False
-    for heading in ("name", "asked by", "labels", "net", "objects", "pixels", "images", "K_max"):
+    for heading in ("name", "asked by", "labels", "net", "objects", "images", "K_max", "of 9"):
         shown.add_column(heading, no_wrap=True)
     for line in found:
         K_max = "" if line["K_max"] is None else "{K_max:g} [{low:g}, {high:g}]".format(**line)
+        filled = "" if line["filled_of_9"] is None else f"{line['filled_of_9']:.1f}"
         cells = [line[name] for name in ("name", "conditioner", "labels", "net", "objects")]
-        cells += [str(line["pixels"]), f"{line['images']:,}", K_max]
-        shown.add_row(*cells)
+        shown.add_row(*cells, f"{line['images']:,}", K_max, filled)
     return shown
 
 
