@@ -20,6 +20,8 @@ PENALISED = (Side("exp2-longer"), Side("exp2-penalty"))
 TRAINED_LOCAL = (EXP2, DISTILLED, *PENALISED, EXP2L, WIDE)
 FORCED = (EXP2, *AT_SAMPLING, *TRAINED_LOCAL[1:])
 SINGLES = tuple(Side(run) for run in ("exp1-one", "exp1-one-edm2", "exp2l-one"))
+# With labels that act linearly and with those of EDM2.
+ENTERING = tuple(Side(run) for run in ("exp1", "exp1-edm2", "exp2", "exp2-edm2"))
 COLORS = (Side("color"), Side("color-three"))
 SEEDED = sorted({run.experiment for run in RUNS if "seed" in run.changes})
 SEEDS = tuple(  # each experiment that has several, with all of them
@@ -149,6 +151,10 @@ def label_figures(material: Material) -> list[Shown]:
             ),
             "K_max by which objects were labelled, beside the paper's Table 2.": forest(
                 rows, sides, K_MAX
+            ),
+            "Trained on one to three objects, with labels that act linearly (exp1, exp2) and as in "
+            "EDM2, after equal numbers of training images.": met(
+                lines_over(rows, at_equal_images(ENTERING, rows), "length/found"), 3
             ),
         }
     )

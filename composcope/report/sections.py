@@ -14,7 +14,15 @@ from composcope.report.interventions import beyond
 from composcope.report.marks import POLICIES
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, figure_html, gallery, is_wide, missing, sheets, walks
-from composcope.report.section_figures import COLORS, FORCED, SEEDS, SIDES, SINGLES, TRAINED_LOCAL
+from composcope.report.section_figures import (
+    COLORS,
+    ENTERING,
+    FORCED,
+    SEEDS,
+    SIDES,
+    SINGLES,
+    TRAINED_LOCAL,
+)
 from composcope.results import Row, where
 from composcope.study.effects import Side, at_equal_images, side_of
 from composcope.study.table import BY_NAME
@@ -166,8 +174,12 @@ SECTIONS = (
         lambda m: {
             "Which objects are labelled": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows)),
             "Trained on single objects": tables.lengths(m.rows, SINGLES),
+            "How labels enter the network": tables.lengths(
+                m.rows, at_equal_images(ENTERING, m.rows)
+            ),
         },
-        lambda m: of_runs(m.rows, [*POLICIES[1:3], *SINGLES]),
+        lambda m: of_runs(m.rows, [*POLICIES[1:3], *SINGLES, *ENTERING[1::2]]),
+        more=lambda m: words.entering(m.rows),
     ),
     Section(
         "elsewhere",

@@ -222,6 +222,26 @@ def single(rows: Sequence[Row]) -> str:
     )
 
 
+def entering(rows: Sequence[Row]) -> str:
+    """Whether the paper's contrast rests on labels that act linearly."""
+    sides = effects.at_equal_images((EXP1, EXP2, Side("exp1-edm2"), Side("exp2-edm2")), rows)
+    found = [one(rows, side, FILLED_6.what, **FILLED_6.coordinates) for side in sides]
+    if None in found:
+        return ""
+    linear, linear_one, edm2, edm2_one = (with_interval(row) for row in found)
+    verdicts = {
+        "apart": "so the contrast of the two does not rest on linear labels",
+        "overlap": "so without linear labels the two are hardly apart",
+        "no": "so the contrast of the two rests on linear labels",
+    }
+    so = verdicts[agrees(rows, sides[2], sides[3], FILLED_6)]
+    return (
+        "Does the contrast of all labels and one rest on labels that act linearly, which are ours? "
+        f"With labels as in EDM2, models fill {edm2} of six places (all labels) and {edm2_one} "
+        f"(one label), with linear ones {linear} and {linear_one}: {so}."
+    )
+
+
 def elsewhere(rows: Sequence[Row]) -> str:
     """Colours, then words."""
     colours = "How many colours a model composes is not measured"
