@@ -1,9 +1,12 @@
 """The loop on a tiny network: going on is bit for bit, parts of a batch add up, what is not finite
 stops it."""
 
+import itertools
 import json
 import math
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -81,6 +84,18 @@ def logged(folder):
 
 def same(a, b):
     return all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_the_speed_is_that_of_images_not_of_their_views(tmp_path, monkeypatch):
+    """A second a reading of the clock; a run that goes on counts what it did itself."""
+    seconds = itertools.count()
+    clock = SimpleNamespace(perf_counter=lambda: next(seconds), monotonic=time.monotonic)
+    monkeypatch.setattr("composcope.diffusion.train.time", clock)
+    with pytest.raises(KeyboardInterrupt):
+        Run(tmp_path / "a", stop_at=5)
+    Run(tmp_path / "a")
+    speeds = {line["step"]: line["speed"] for line in logged(tmp_path / "a")}
+    assert speeds == dict.fromkeys((2, 4, 6, 8, 10, 12), 16)
 
 
 def test_a_run_that_was_stopped_ends_as_if_it_never_was(tmp_path):

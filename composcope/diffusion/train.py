@@ -180,7 +180,7 @@ def train(
     with Stop(patient=ranks > 1) as stop, Log(folder, first, rank == 0) as log, bar() as shown:
         images = recipe.steps * recipe.batch
         task = shown.add_task("training", total=images, completed=first * recipe.batch)
-        clock = time.perf_counter()
+        clock, clocked = time.perf_counter(), first
         draw_samples(first)
 
         for step in range(first + 1, recipe.steps + 1):
@@ -221,10 +221,10 @@ def train(
             status = f"training, loss {float(step_totals[0, 0] / step_totals[1, 0]):.3f}"
             shown.update(task, completed=step * recipe.batch, description=status)
             if step % recipe.log_every == 0 or step == recipe.steps:
-                speed = totals[1, 0].item() / (time.perf_counter() - clock)
+                speed = (step - clocked) * recipe.batch / (time.perf_counter() - clock)
                 extra = {"rate": rate, "gradient": gradient_norm, "speed": speed}
                 log.write(step, step * recipe.batch, totals, extra)
-                clock = time.perf_counter()
+                clock, clocked = time.perf_counter(), step
                 totals = torch.zeros(2, 4)
 
             # Save snapshots and averages.
