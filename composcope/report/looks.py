@@ -27,16 +27,15 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 # Runs, or a run and what is done to it at sampling time, by colour.
 # fmt: off
 MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
-    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P",
-           "exp1-edm2": "X"},
+    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P"},
     VIOLET: {"exp1-one": "v"},
     LIME: {"exp1-five": "^"},
-    VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v",
-                 "exp2-edm2": "X"},
+    VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
     GREEN: {("exp2", "local"): "^", ("exp2", "smooth"): "v", ("exp2", "annealed"): "<",
             ("exp2", "own"): ">", ("exp2", "composed"): "X",
             ("color", "own"): ">", ("text_control", "own"): ">"},
-    ROSE: {"exp1-one-edm2": "X", ("color", "peaks"): "*", ("text_control", "peaks"): "*"},
+    ROSE: {"exp1-one-edm2": "X", "exp2-edm2": "s",
+           ("color", "peaks"): "*", ("text_control", "peaks"): "*"},
     TEAL: {"random": "p"},
     MAGENTA: {"exp2-student": "*", ("color", "clusters"): "D", ("text_control", "clusters"): "D"},
     PURPLE: {"exp2l": "D"},
@@ -47,7 +46,7 @@ MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
              "exp3-longer": "v"},
     OLIVE: {"exp3s": "p"},
     SLATE: {"color": "o", "color-three": "v", "text_control": "o"},
-    SKY: {"exp3l": "h", ("text_control", "words"): "P"},
+    SKY: {"exp3l": "h", "exp1-edm2": "X", ("text_control", "words"): "P"},
 }
 # fmt: on
 LOOKS = {
