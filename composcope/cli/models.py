@@ -1,9 +1,7 @@
 """composcope models
 
-The models that come with the package: what each was trained on, K_max, the largest number of
-objects up to which it draws what is asked by the paper's rule, with its 95 % interval, and how
-many of nine places it fills. Objects that nobody asked for are not judged where labels of training
-images left some out."""
+The models that come with the package: what each was trained on; K_max, the largest number of
+objects up to which it draws all by the paper's rule, with its 95 % interval; places filled of 9."""
 
 import json
 from dataclasses import dataclass

@@ -22,12 +22,12 @@ from composcope.diffusion.lesson import Learned
 from composcope.diffusion.log import sums
 from composcope.diffusion.loss import Loss, Noise, generator
 from composcope.diffusion.recipe import Recipe, layout
+from composcope.diffusion.sample import level, slope
 from composcope.errors import InputError
 
 # Noise levels of a walk: the sampler's, but not below what decides anything of an image.
 HIGHEST = 80.0
 LOWEST = 0.02
-RHO = 7.0  # EDM, eq. 5
 # Above this noise level a state is learned from with several sets of conditions (LOG.md).
 FORMLESS = 2.0
 
@@ -49,15 +49,14 @@ class Walks:
         return walker * self.steps // walkers
 
     def sigma(self, at: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-        """The noise level after `at` of the steps, which need not be whole (EDM, eq. 5)."""
-        high, low = HIGHEST ** (1 / RHO), LOWEST ** (1 / RHO)
-        return (high + at / self.steps * (low - high)) ** RHO
+        """The noise level after `at` of the steps, which need not be whole."""
+        return level(at / self.steps, LOWEST, HIGHEST)
 
     @property
     def views(self) -> float:
         """How many times a state is learned from, on average."""
-        high, low, formless = (s ** (1 / RHO) for s in (HIGHEST, LOWEST, FORMLESS))
-        return 1 + (self.reuse - 1) * (high - formless) / (high - low)
+        formless = level(torch.linspace(0, 1, 10_001), LOWEST, HIGHEST) > FORMLESS
+        return 1 + (self.reuse - 1) * formless.double().mean().item()
 
 
 @dataclass(frozen=True)
@@ -146,12 +145,11 @@ class Following:
             denoised = loss.denoiser(x, sigma, cond)
             objective, error = loss.compared(denoised, target, sigma)
 
-        # One step down for each walker, where its guide leads when asked for all: Euler's (EDM,
-        # eq. 3).
+        # One step down for each walker, where its guide leads when asked for all: Euler's.
         leads = (way % 2 == 0)[:, None, None, None]
         guide = torch.where(leads, target[view == 0], denoised[view == 0].detach().to(target))
-        share = (self.walks.sigma(at + 1) / levels)[:, None, None, None]
-        self.x[way] = guide + share * (self.x[way] - guide)
+        now, lower = (s[:, None, None, None] for s in (levels, self.walks.sigma(at + 1)))
+        self.x[way] += (lower - now) * slope(self.x[way], guide, now)
 
         noise = Noise(self.recipe.P_mean, self.recipe.P_std)
         return objective.mean(), sums(objective, error, sigma, noise)

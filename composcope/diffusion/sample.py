@@ -36,9 +36,19 @@ def noise_levels(
 ) -> Levels:
     """sigma_0 = sigma_max > ... > sigma_{steps-1} = sigma_min, then 0 (EDM, eq. 5)."""
     ramp = torch.linspace(0, 1, steps, dtype=torch.float64)
-    first, last = sigma_max ** (1 / rho), sigma_min ** (1 / rho)
-    sigmas = (first + ramp * (last - first)) ** rho
+    sigmas = level(ramp, sigma_min, sigma_max, rho)
     return torch.cat([sigmas, sigmas.new_zeros(1)]).float()
+
+
+def level(way: Levels, sigma_min: float, sigma_max: float, rho: float = 7.0) -> Levels:
+    """The noise level after a share of the way from sigma_max to sigma_min (EDM, eq. 5)."""
+    first, last = sigma_max ** (1 / rho), sigma_min ** (1 / rho)
+    return (first + way * (last - first)) ** rho
+
+
+def slope(x: X, x0: X, sigma: Tensor) -> X:
+    """dx / dsigma, along which a step is taken (EDM, eq. 3)."""
+    return (x - x0) / sigma
 
 
 def noise(seeds: Sequence[int], shape: Sequence[int]) -> X:
@@ -115,11 +125,11 @@ def walk(
             x = x + (at**2 - sigma**2).sqrt() * churn.S_noise * torch.stack(fresh).to(x)
         x0 = denoised(denoiser, x, at, cond)
         yield Step(index, at, x, x0)
-        slope = (x - x0) / at  # dx / dsigma (EDM, equation 3)
-        ahead = x + (lower - at) * slope
+        first = slope(x, x0, at)
+        ahead = x + (lower - at) * first
         if solver != "euler" and lower > 0:
-            second = (ahead - denoiser(ahead, lower.expand(len(x)), cond)) / lower
-            ahead = x + (lower - at) * (slope + second) / 2
+            second = slope(ahead, denoiser(ahead, lower.expand(len(x)), cond), lower)
+            ahead = x + (lower - at) * (first + second) / 2
         x = ahead
     x0 = x if sigmas[-1] == 0 else denoised(denoiser, x, sigmas[-1], cond)
     yield Step(len(sigmas) - 1, sigmas[-1], x, x0)

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from composcope.report import marks
 from composcope.report.cells import Html, Line, Table, cell, command_cell, html_table
+from composcope.report.claim_words import plain_claim
 from composcope.report.commands import command
 from composcope.report.marks import Verdict, and_list, name, with_interval
 from composcope.report.material import k_max_beside_paper, of_rooms
-from composcope.report.theory import plain_claim, prediction_text
+from composcope.report.theory import prediction_text
 from composcope.results import Row
 from composcope.study import effects
 from composcope.study.effects import Side, compare
@@ -19,11 +20,13 @@ def claims(rows: Iterable[Row], room: str) -> list[Row]:
 
 
 def findings(rows: Sequence[Row]) -> Mapping[tuple[str, str], list[effects.Comparison]]:
-    """The study's effects, those of one finding together."""
+    """The study's effects, those of one finding together; by places alone where that is known."""
     found: dict[tuple[str, str], list[effects.Comparison]] = {}
     for effect in effects.EFFECTS:
         key = effect.where, f"{effect.says}: {name(effect.above)} above {name(effect.below)}"
-        found.setdefault(key, []).append(compare(effect, rows))
+        compared = compare(effect, rows)
+        if effect.measurement != effects.PLACES or compared.above:
+            found.setdefault(key, []).append(compared)
     return found
 
 

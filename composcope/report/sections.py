@@ -7,7 +7,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from composcope.report import findings, section_figures, tables, words
+from composcope.report import findings, label_words, section_figures, tables, words
 from composcope.report.cells import Table, folded, prose
 from composcope.report.every_number import every_number
 from composcope.report.interventions import beyond
@@ -170,7 +170,7 @@ SECTIONS = (
         "Trained on single objects, it draws one (Table 1).",
         section_figures.label_figures,
         "Not measured; composcope reproduce --only exp1,random,drop-one,exp2 does it.",
-        lambda m: f"{words.policies(m.rows)} {words.single(m.rows)}",
+        lambda m: f"{label_words.policies(m.rows)} {label_words.single(m.rows)}",
         lambda m: {
             "Which objects are labelled": tables.lengths(m.rows, at_equal_images(POLICIES, m.rows)),
             "Trained on single objects": tables.lengths(m.rows, SINGLES),
@@ -179,7 +179,7 @@ SECTIONS = (
             ),
         },
         lambda m: of_runs(m.rows, [*POLICIES[1:3], *SINGLES, *ENTERING[1::2]]),
-        more=lambda m: words.entering(m.rows),
+        more=lambda m: label_words.entering(m.rows),
     ),
     Section(
         "elsewhere",

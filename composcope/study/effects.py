@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, Literal
 
 from composcope.results import Row, grouped, where, with_value
-from composcope.study.table import BY_NAME, LOCAL, RUNS, STUDENT, Intervention
+from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ FILLED_6 = Measurement("places filled of 6", "length/found", {"K": 6})
 FILLED_9 = Measurement("places filled of 9", "length/found", {"K": 9})
 CONDITIONAL = Measurement("conditional locality", "locality/conditional_locality")
 SQUARE = Measurement("how far a pixel looks", "locality/square", {"states": "trajectory"})
-LENGTH = (K_MAX, FILLED_6, FILLED_9)
+LENGTH = (K_MAX, FILLED_6, FILLED_9, PLACES)
 COMPARED = (K_MAX, STRICT, FILLED_3, FILLED_6, FILLED_9, CONDITIONAL)  # of two runs side by side
 
 
@@ -102,7 +102,6 @@ class Effect:
 
 
 Finding = tuple[str, str, Side | str, Side | str]  # where in the paper, what it says, above, below
-ALL_LABELS = tuple(run.name for run in RUNS if run.config().labels == "all")
 MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
 # fmt: off
 FURTHER: tuple[Finding, ...] = (
@@ -178,19 +177,7 @@ LOCAL_PIXELS: tuple[Finding, ...] = (  # findings that our first runs did not sh
      Side("exp2", sigmas=MIDDLE_NOISE), Side("exp2", sigmas=HIGH_NOISE)),
 )
 # fmt: on
-# Their labels leave objects out, and K_max was measured by places alone too.
-BY_PLACES = ("exp2", "exp2l", "exp2-edm2", STUDENT)
-PLACES_TOO = tuple(
-    finding
-    for finding in FURTHER
-    if side(finding[3]).run in BY_PLACES and side(finding[2]).run in (*BY_PLACES, *ALL_LABELS)
-)
-MEASURED_BY = (
-    (FURTHER, LENGTH),
-    (PLACES_TOO, (PLACES,)),
-    (LOCAL_CONDITIONS, (CONDITIONAL,)),
-    (LOCAL_PIXELS, (SQUARE,)),
-)
+MEASURED_BY = ((FURTHER, LENGTH), (LOCAL_CONDITIONS, (CONDITIONAL,)), (LOCAL_PIXELS, (SQUARE,)))
 EFFECTS = tuple(
     Effect(where, says, side(above), side(below), by)
     for findings, measurements in MEASURED_BY
@@ -217,6 +204,8 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     longer; then the newest."""
     first, second = (candidates(side, effect, rows) for side in (effect.above, effect.below))
     pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
+    if effect.measurement == PLACES:
+        pairs = [pair for pair in pairs if "places" in (pair[0].rule, pair[1].rule)]
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
     above, below = min(pairs, key=lambda pair: len(unequal(pair[0], pair[1], preset)))
@@ -227,9 +216,9 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
 def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
     """A row for each way a side was measured: over pixels and noise levels their mean."""
     by = effect.measurement
-    if by == PLACES and side.run in ALL_LABELS:
-        by = K_MAX  # what all labels leave nothing out of has one reading
     known = with_value(where(rows, what=by.what, **side.about, **by.coordinates))
+    if by == PLACES:  # where all are labelled, no object is left out: K_max has one reading
+        known += where(rows, what=by.what, labels="all", **side.about, **K_MAX.coordinates)
     inside = [row for row in known if row.sigma is None or row.sigma in side.sigmas]
     ways = grouped(inside, lambda row: replace(row, sigma=None, pixel=None).key)
     return [mean_row(group) for group in ways.values()]
