@@ -107,6 +107,8 @@ MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
 FURTHER: tuple[Finding, ...] = (
     ("Fig. 1", "A grid of all places composes further than one with a single label",
      "exp1", "exp2"),
+    ("ours", "Trained for twice as long, a grid of all places composes further",
+     "exp1-longer", "exp1"),
     ("Fig. 1", "From another seed too, a grid of all places composes further than a single label",
      "exp1-seed1", "exp2-seed1"),
     ("Fig. 1 of v3", "A grid composes further than a list of places", "exp1", "exp3"),

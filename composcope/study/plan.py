@@ -16,7 +16,7 @@ from composcope.results import Row, gather, where
 from composcope.runs.config import Config
 from composcope.study import cost
 from composcope.study.schedule import Node, Study
-from composcope.study.table import STEPS, TOLERANCE, Intervention, Run, chosen
+from composcope.study.table import IMAGES_EACH, STEPS, TOLERANCE, Intervention, Run, chosen
 
 SMOKE = {"locality": ("--num", "2"), "features": ("--num", "4")}
 
@@ -96,7 +96,7 @@ def measuring_node(run: Run, task: Task, preset: str, folder: Path, num: int | N
     words = [task.measure, str(folder / "runs" / run.name)]
     words += options({"snapshot": task.snapshot, **how})
     if task.measure == "evaluate":
-        words += ["--num", str(num or run.num), "--max", str(most_asked(run, preset))]
+        words += ["--num", str(num or IMAGES_EACH), "--max", str(most_asked(run, preset))]
         words += ["--tolerance", f"{TOLERANCE:g}", "--steps", str(steps_of(preset))]
     words += SMOKE.get(task.measure, ()) if preset == "smoke" else ()
     out = folder / "results" / ("-".join(label) + ".jsonl")
@@ -104,7 +104,7 @@ def measuring_node(run: Run, task: Task, preset: str, folder: Path, num: int | N
         name=" ".join(label),
         command=(*words, "--out", str(out)),
         needs=(f"train {run.name}",),
-        minutes=expected_minutes(run, task, preset, num or run.num),
+        minutes=expected_minutes(run, task, preset, num or IMAGES_EACH),
     )
 
 
