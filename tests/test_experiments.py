@@ -92,7 +92,7 @@ def test_reproduce_does_every_node_once(out, capsys):
 
 def test_length_generalization(out, capsys):
     rows = length_generalization.main("smoke", out, num=2, runs=("exp1", "exp2"))
-    assert "the paper: 9 (v1), 7 (v3)" in capsys.readouterr().out
+    assert "the paper: 9 in v1, 7 in v3" in capsys.readouterr().out
     assert {row.snapshot for row in rows} == {"early", "middle", "final"}
     assert {row.asked for row in where(rows, what="length/k_max", run="exp1")} == {
         "paper",

@@ -24,6 +24,7 @@ from composcope.runs.config import configure
 from composcope.runs.distilling import distill, student_config
 from composcope.runs.training import start
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, held_out, prediction
+from composcope.study.table import PENALTY_RUNS
 
 TINY = {"images": 32, "batch": 8, "log_every": 1}
 
@@ -180,7 +181,7 @@ def test_penalty(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("composcope.runs.data.MEASURED", 256)
     monkeypatch.setattr(penalty, "WEIGHTS", (0.0, 0.3))
     monkeypatch.setattr(penalty, "RADII", (0.1875, 0.28))
-    monkeypatch.setattr(penalty, "LONGER", ("exp3",))
+    monkeypatch.setattr(penalty, "PENALTY_RUNS", {"exp3": PENALTY_RUNS["exp3"]})
     monkeypatch.setattr(penalty, "LOCATIONS_ASKED", 2)
     args = dict(preset="smoke", small_images=32, images=64, num=1, samples=2, levels=2)
     args |= {"work": tmp_path / "runs", "out": tmp_path / "penalty.jsonl", "from_nothing": True}

@@ -5,10 +5,10 @@ python -m composcope.experiments.color_features --preset laptop"""
 
 from pathlib import Path
 
-from composcope.experiments import command
+from composcope.experiments import command, tell_k_max
 from composcope.results import Row, where
+from composcope.study.effects import Side
 from composcope.study.plan import study_rows
-from composcope.study.table import BY_NAME
 
 RUNS = ("color",)
 
@@ -21,9 +21,7 @@ def main(
 ) -> list[Row]:
     """K_max over colours, beside the disentanglement of every conditioned layer."""
     rows = study_rows(preset, out, runs, num)
-    for row in where(rows, what="length/k_max", rule="paper"):
-        paper = ", ".join(map(str, BY_NAME[str(row.run)].paper_k_max))
-        print(f"{row.run}: K_max {row.estimate}   the paper: {paper}")
+    tell_k_max(rows, map(Side, runs))
     for row in where(rows, what="features/between"):
         print(f"mean cosine between colours {row.estimate}   {row.layer}, {row.level or 'output'}")
     return rows

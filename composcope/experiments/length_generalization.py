@@ -10,14 +10,14 @@ import numpy as np
 from PIL.Image import Image
 
 from composcope.diffusion.sample import draw
-from composcope.experiments import command
+from composcope.experiments import command, tell_k_max
 from composcope.files import write_png
 from composcope.report.evaluation import curve_figure
 from composcope.report.sheets import sheet
 from composcope.results import Row, where
 from composcope.runs import load
+from composcope.study.effects import Side
 from composcope.study.plan import steps_of, study_rows
-from composcope.study.table import BY_NAME
 
 RUNS = ("exp1", "exp2", "exp3", "exp1-five")
 K_SHOWN = (1, 3, 6, 9)
@@ -50,11 +50,7 @@ def main(
     write_png(results / "exact.png", curve_figure(usual))
     folders = [place / "runs" / run for run in runs]
     write_png(results / "figure-1.png", figure_1(folders, steps_of(preset)))
-    for row in where(usual, what="length/k_max", rule="paper"):
-        paper = ", ".join(
-            f"{value} ({value.version})" for value in BY_NAME[str(row.run)].paper_k_max
-        )
-        print(f"{row.run:12} K_max {row.estimate}   the paper: {paper}")
+    tell_k_max(usual, map(Side, runs))
     print(f"the curves: {results / 'exact.png'}; Figure 1: {results / 'figure-1.png'}")
     return rows
 

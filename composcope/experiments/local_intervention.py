@@ -8,11 +8,12 @@ sampling time."""
 
 from pathlib import Path
 
-from composcope.experiments import command
+from composcope.experiments import command, tell_k_max
 from composcope.report.marks import name
 from composcope.results import Row, where
-from composcope.study.effects import EFFECTS, compare
+from composcope.study.effects import EFFECTS, Side, compare
 from composcope.study.plan import study_rows
+from composcope.study.table import BY_NAME
 
 RUNS = ("exp2", "exp2l", "exp3", "exp3l", "exp1-one", "exp2l-one", "exp2l-wide")
 
@@ -25,9 +26,8 @@ def main(
 ) -> list[Row]:
     """K_max of every run and intervention; effects between them, and their terms."""
     rows = where(study_rows(preset, out, runs, num), what=["length/k_max", "length/found"])
-    for row in where(rows, what="length/k_max", rule="paper", snapshot="final"):
-        means = "" if row.intervention is None else f" {row.intervention} {row.radius or ''}"
-        print(f"{row.run}{means}: K_max {row.estimate}")
+    sides = [Side(run, some) for run in runs for some in (None, *BY_NAME[run].interventions)]
+    tell_k_max(rows, sides)
     for effect in EFFECTS:
         if effect.above.run in runs and effect.below.run in runs:
             found = compare(effect, rows, preset)

@@ -25,10 +25,9 @@ from composcope.runs import Config, configure, load
 from composcope.runs.training import start
 from composcope.scenes.condition import PAPER_LOCATIONS
 from composcope.study import cost
-from composcope.study.table import STEPS, TOLERANCE
+from composcope.study.table import PENALTY_RUNS, STEPS, TOLERANCE
 
 SWEPT = "exp2"
-LONGER = ("exp2", "exp3")
 WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)
 RADII = (0.125, 0.1875, 0.28)  # in image sides
 USUAL_WEIGHT, USUAL_RADIUS = 0.1, 0.1875
@@ -95,8 +94,8 @@ def main(
     train_sweep(preset, small_images, num, samples, levels, from_nothing, work, out)
     weight, radius = best(read_rows(out))
     print(f"a weight of {weight:g} beyond {radius:g} of the image did best")
-    for run in LONGER:
-        for name, own in ((f"{run}-longer", 0.0), (f"{run}-penalty", weight)):
+    for run, names in PENALTY_RUNS.items():
+        for name, own in zip(names, (0.0, weight), strict=True):
             if where(read_rows(out), what="locality/conditional_locality", run=name):
                 continue
             init = None if from_nothing else run
@@ -142,7 +141,7 @@ def train_sweep(
 def print_plan_of_sweep(preset: str, small_images: int, images: int) -> None:
     """What would be trained, with what each takes."""
     sweep = [(SWEPT, weight, radius, small_images) for weight, radius in settings()]
-    longer = [(run, weight, USUAL_RADIUS, images) for run in LONGER for weight in (0.0, 0.1)]
+    longer = [(run, weight, USUAL_RADIUS, images) for run in PENALTY_RUNS for weight in (0.0, 0.1)]
     for run, weight, radius, count in sweep + longer:
         config = further(run, weight, radius, count, preset, None)
         minutes = cost.training_minutes(config, preset)

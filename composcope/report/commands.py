@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from composcope.results import Row
 from composcope.study.shipped import SHIPPED
-from composcope.study.table import BY_NAME, TRAINED_ON
+from composcope.study.table import BY_NAME, TRAINED_FURTHER
 
 # Of rows that no command makes: the experiment that does.
 EXPERIMENTS = {
@@ -62,7 +62,7 @@ def weights_of(row: Row) -> str:
     ships = (SHIPPED / run / "config.json").exists() and row.snapshot in ("final", None)
     if run in BY_NAME and not ships:
         run = f"study/laptop/runs/{run}"
-    elif run in TRAINED_ON:
+    elif run in TRAINED_FURTHER:
         run = f"runs/penalty/{run}"
     return shlex.quote(run)
 

@@ -15,7 +15,7 @@ from composcope.report.material import Kept, conditional, k_max_beside_paper, of
 from composcope.results import Row, grouped, where, with_value
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
-from composcope.study.table import BY_NAME
+from composcope.study.table import BY_NAME, PENALTY_RUNS
 
 # Neighbourhoods that a model finds itself: of one condition for each pixel, and of all conditions.
 REGIONS = ("clusters", "words", "everywhere")
@@ -172,9 +172,8 @@ def student(rows: Sequence[Row]) -> str:
 
 def penalised(rows: Sequence[Row]) -> str:
     parts = []
-    runs = {"exp2": ("exp2-penalty", "exp2-longer"), "exp3": ("exp3-penalty", "exp3-longer")}
-    for run, both in runs.items():
-        penalty, without = map(Side, both)
+    for run, both in PENALTY_RUNS.items():
+        without, penalty = map(Side, both)
         filled = of_nine(rows, penalty)
         if filled is None:
             continue

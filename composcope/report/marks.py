@@ -10,7 +10,7 @@ from composcope.report.looks import label
 from composcope.results import Estimate, Row
 from composcope.study.effects import Side
 from composcope.study.paper import PaperValue
-from composcope.study.table import BY_NAME, LOCAL, MACHINES, STUDENT, TRAINED_ON, labelled
+from composcope.study.table import BY_NAME, LOCAL, MACHINES, STUDENT, TRAINED_FURTHER, labelled
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 EXP2_LOCAL = Side("exp2", LOCAL)
@@ -64,7 +64,7 @@ def kind(side: Side) -> str:
     if side.intervention:
         return "the same weights, not retrained"
     if side.run not in BY_NAME:
-        return {**TRAINED_ON, **MACHINES, STUDENT: TAUGHT}.get(side.run, "")
+        return {**TRAINED_FURTHER, **MACHINES, STUDENT: TAUGHT}.get(side.run, "")
     return labelled(BY_NAME[side.run].config())
 
 

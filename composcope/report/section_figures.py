@@ -10,14 +10,13 @@ from composcope.report.pictures import Shown, those
 from composcope.report.theory import toy_figures
 from composcope.results import grouped, where
 from composcope.study.effects import CONDITIONAL, FILLED_9, K_MAX, Side, at_equal_images
-from composcope.study.table import BY_NAME, INTERVENTIONS, RUNS, STUDENT
+from composcope.study.table import BY_NAME, INTERVENTIONS, PENALTY_RUNS, RUNS, STUDENT
 
 SIDES = tuple(Side(run.name) for run in RUNS)
 MAIN = tuple(Side(run) for run in ("exp1", "exp2", "exp3", "exp2l", "exp3l"))
 WIDE = Side("exp2l-wide")
 AT_SAMPLING = tuple(Side("exp2", some) for some in INTERVENTIONS)
-PENALISED = (Side("exp2-longer"), Side("exp2-penalty"))
-TRAINED_LOCAL = (EXP2, DISTILLED, *PENALISED, EXP2L, WIDE)
+TRAINED_LOCAL = (EXP2, DISTILLED, *map(Side, PENALTY_RUNS["exp2"]), EXP2L, WIDE)
 FORCED = (EXP2, *AT_SAMPLING, *TRAINED_LOCAL[1:])
 SINGLES = tuple(Side(run) for run in ("exp1-one", "exp1-one-edm2", "exp2l-one"))
 # With labels that act linearly and with those of EDM2.

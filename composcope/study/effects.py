@@ -86,6 +86,7 @@ def at_equal_images(sides: Sequence[Side], rows: Sequence[Row]) -> tuple[Side, .
     equal = []
     for side, own in zip(sides, measured, strict=True):
         snapshots = {row.snapshot for row in own if row.images == fewest and row.snapshot}
+        # At most one snapshot of a run has so many images.
         equal.append(replace(side, snapshot=min(snapshots, default=side.snapshot)))
     return tuple(equal)
 
@@ -107,8 +108,6 @@ MIDDLE_1 = Side("exp1", sigmas=MIDDLE_NOISE)
 FURTHER: tuple[Finding, ...] = (
     ("Fig. 1", "A grid of all places composes further than one with a single label",
      "exp1", "exp2"),
-    ("ours", "Trained for twice as long, a grid of all places composes further",
-     "exp1-longer", "exp1"),
     ("Fig. 1", "From another seed too, a grid of all places composes further than a single label",
      "exp1-seed1", "exp2-seed1"),
     ("Fig. 1 of v3", "A grid composes further than a list of places", "exp1", "exp3"),
@@ -204,20 +203,20 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     """The effect in these rows: of all pairs of rows that have it, the pair that differs least; of
     several the one with most training images, so that a snapshot stands for a run that went on
     longer; then the newest."""
-    first, second = (candidates(side, effect, rows) for side in (effect.above, effect.below))
+    first = candidates(effect.above, effect.measurement, rows)
+    second = candidates(effect.below, effect.measurement, rows)
     pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
     if effect.measurement == PLACES:
         pairs = [pair for pair in pairs if "places" in (pair[0].rule, pair[1].rule)]
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
     above, below = min(pairs, key=lambda pair: len(unequal(pair[0], pair[1], preset)))
-    on = terms(effect, above, below, preset)
+    on = terms(above, below, preset)
     return Comparison(effect, above, below, agreement(above, below), on)
 
 
-def candidates(side: Side, effect: Effect, rows: Sequence[Row]) -> list[Row]:
+def candidates(side: Side, by: Measurement, rows: Sequence[Row]) -> list[Row]:
     """A row for each way a side was measured: over pixels and noise levels their mean."""
-    by = effect.measurement
     known = with_value(where(rows, what=by.what, **side.about, **by.coordinates))
     if by == PLACES:  # where all are labelled, no object is left out: K_max has one reading
         known += where(rows, what=by.what, labels="all", **side.about, **K_MAX.coordinates)
@@ -294,7 +293,7 @@ def number_words(value: Any, none: str) -> str:
     return value or none
 
 
-def network_words(run: str, preset: str) -> tuple[str, str, str] | None:
+def network_words(run: str | None, preset: str) -> tuple[str, str, str] | None:
     """What the network of a run sees, how it is built and how it takes labels, in words; None of
     what is not trained."""
     if run not in BY_NAME:
@@ -308,10 +307,10 @@ def network_words(run: str, preset: str) -> tuple[str, str, str] | None:
     return "whole images" if config.net == "global" else patches, built, labels
 
 
-def terms(effect: Effect, above: Row, below: Row, preset: str) -> str:
+def terms(above: Row, below: Row, preset: str) -> str:
     """Whether the comparison is at equal images, network and tolerance, or what differs."""
     told = unequal(above, below, preset)
-    first, second = (network_words(side.run, preset) for side in (effect.above, effect.below))
+    first, second = (network_words(row.run, preset) for row in (above, below))
     both = zip(("on", "of", "with"), first or (), second or (), strict=False)
     unlike = [f"network {of} {one} against {other}" for of, one, other in both if one != other]
     told += unlike[:1]  # networks that see other things are also built otherwise

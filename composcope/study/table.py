@@ -86,11 +86,6 @@ def objects(fewest: int, most: int) -> dict[str, Any]:
 # Figure 1's runs go on four times as long as the others, and at last their rate falls to zero.
 # Their early snapshot, after as many images as the others have in the end, is compared with these.
 LONG: dict[str, Mapping[str, Any]] = {"laptop": {"images": 256_000, "cool": 64_000}}
-# exp1 as it ships goes on for as long again, on images of another seed, from the rate it had before
-# that fell to zero.
-LONGER: dict[str, Mapping[str, Any]] = {
-    "laptop": {**LONG["laptop"], "init": "exp1", "lr": 2e-3, "decay": 256_000, "cool": 256_000}
-}
 # A slot of the list holds a place in a sixth of the images, and a colour says nothing of where:
 # both learn late (LOG.md).
 LIST: dict[str, Mapping[str, Any]] = {"laptop": {"images": 512_000, "cool": 128_000}}
@@ -111,7 +106,6 @@ RUNS = (
         interventions=INTERVENTIONS, by_preset=LONG),
     Run("exp3",       "exp3",  "Fig. 1, 2; Table 1 (v3)", snapshots=("first", *EARLIER),
         ways=("random",), by_preset=LIST),
-    Run("exp1-longer","exp1",  "exp1, then as many images again", {"seed": 1}, by_preset=LONGER),
     Run("exp3s",      "exp3s", "not in the paper: the list with one map for all slots"),
     Run("random",     "exp1",  "Table 2, random number of labels", {"labels": "random"}),
     Run("drop-one",   "exp1",  "Table 2, all but one label", {"labels": "all_but_one"}),
@@ -143,13 +137,16 @@ RUNS = (
 )
 # fmt: on
 BY_NAME = {run.name: run for run in RUNS}
-# Shipped runs that experiments/penalty trains on, in words.
-TRAINED_ON = {
+# Shipped runs that were trained further, in words.
+TRAINED_FURTHER = {
+    "exp1-longer": "exp1 after 256,000 images, then as many again",
     "exp2-longer": "exp2 after 128,000 images, then more",
     "exp2-penalty": "the same with a penalty on far influence",
     "exp3-longer": "exp3 after 256,000 images, then more",
     "exp3-penalty": "the same with a penalty on far influence",
 }
+# Those of experiments/penalty: what went on without a penalty, and with one.
+PENALTY_RUNS = {"exp2": ("exp2-longer", "exp2-penalty"), "exp3": ("exp3-longer", "exp3-penalty")}
 # Exact denoisers of the training images (experiments/score_machines), in words: nothing in them is
 # trained.
 MACHINES = {
@@ -187,8 +184,7 @@ def trained_on(config: Config) -> str:
     labels = LABELS[config.labels]
     if not config.architecture.bilinear:
         labels += " as in EDM2"
-    before = [f"after {config.init}"] if config.init else []
-    return ", ".join([scenes, config.conditioner, labels, *patches(config), *before])
+    return ", ".join([scenes, config.conditioner, labels, *patches(config)])
 
 
 def labelled(config: Config) -> str:
