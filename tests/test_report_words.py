@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from composcope.report.findings import claims, failures
+from composcope.report.label_words import policies, single
 from composcope.report.marks import in_percent, paper_of, two, verdict
 from composcope.report.material import Material, material, merge_rows, one
 from composcope.report.section_figures import GROWING
@@ -18,8 +19,6 @@ from composcope.report.words import (
     grows,
     headline,
     looks,
-    policies,
-    single,
     sure,
     theory,
     two_places,

@@ -55,7 +55,7 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
 def test_every_effect_is_about_runs_of_the_study():
     for effect in EFFECTS:
         for side in (effect.above, effect.below):
-            assert side.run in {*BY_NAME, *table.MACHINES, *table.TRAINED_ON, table.STUDENT}
+            assert side.run in {*BY_NAME, *table.MACHINES, *table.TRAINED_FURTHER, table.STUDENT}
             assert side.intervention is None or side.intervention in BY_NAME[side.run].interventions
     assert any("with a list pixels look further" in effect.says for effect in EFFECTS)
     assert any("middle noise" in effect.says for effect in EFFECTS)
@@ -84,7 +84,7 @@ def test_extras_are_not_judged_by_places_alone():
     """A run with one label is told by its K_max by places, one with all labels by its only one."""
     both = Effect("Fig. 1", "", Side("exp1"), Side("exp2"), effects.PLACES)
     about = {"what": "length/k_max", "images": 100, "tolerance": 0.1, "snapshot": "final"}
-    exp1 = Row(run="exp1", rule="paper", value=7.0, low=5.0, high=8.0, **about)
+    exp1 = Row(run="exp1", labels="all", rule="paper", value=7.0, low=5.0, high=8.0, **about)
     harsh = Row(run="exp2", rule="paper", value=0.0, low=0.0, high=0.0, **about)
     places = Row(run="exp2", rule="places", value=2.0, low=1.0, high=2.0, **about)
     compared = compare(both, [exp1, harsh, places])
