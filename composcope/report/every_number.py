@@ -16,7 +16,7 @@ ONE_CALL: tuple[str, ...] = (
     *("seed", "setting", "contrast"),
 )
 ONE_LINE: tuple[str, ...] = (
-    *("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "place", "condition", "part"),
+    *("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "condition", "part"),
     *("maps", "concept"),
 )
 

@@ -67,7 +67,6 @@ class Row:
     level: str | None = None  # a named noise level: "high", "mid", "low"
     states: str | None = None  # "trajectory" or "noised"
     pixel: tuple[int, int] | None = None  # (row, column)
-    place: tuple[float, float] | None = None  # (u, v)
     condition: str | None = None  # the condition, or its number in the set
     layer: str | None = None
     index: int | None = None  # of the layer, in the order of the network

@@ -225,7 +225,7 @@ def of_pictures() -> list[Reader]:
 
 def of_measurements() -> list[Reader]:
     """Rows, markers, logs, prompts, conditions, and arrays with what is known of them."""
-    measured = row("length/exact", 0.5, run="exp1", K=3, pixel=(1, 2), place=(0.1, 0.2))
+    measured = row("length/exact", 0.5, run="exp1", K=3, pixel=(1, 2))
     done = asdict(Done(1.0, ("train",)))
     line = {"step": 5, "images": 80, "loss": 0.5}
     concepts = [{"name": name, "category": "", "prompt": name, "word": name} for name in "ab"]
