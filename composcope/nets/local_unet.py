@@ -19,8 +19,9 @@ from composcope.errors import InputError
 from composcope.nets.unet import Cond, Images, Levels, UNet
 from composcope.tensors import distinct
 
-# patches for one call of the network: 512 draw 18 % faster than 128 on a laptop's core
-CHUNK = 512
+# Pixels of the patches for one call of the network: on a laptop's core 512 patches of 20 pixels a
+# side draw 18 % faster than 128 do, and 512 of 72 a third slower, since they leave its cache.
+PIXELS = 512 * 20**2
 Whole = Float[Tensor, "batch whole"]  # the cond of whole images
 Local = Float[Tensor, "n features"]  # the cond of patches
 ImageOf = Int[Tensor, " n"]  # of each patch, the image
@@ -164,7 +165,8 @@ class LocalUNet(nn.Module):
         first, which = distinct(noisy[image, None], local)
         image, cell, local = image[first], cell[first], local[first]
         whole = self.patches.pixels(x, image, cell), noise_label[image], local
-        chunks = zip(*(part.split(CHUNK) for part in whole), strict=True)
+        count = max(1, PIXELS // self.patches.side**2)
+        chunks = zip(*(part.split(count) for part in whole), strict=True)
         cells = torch.cat([self.unet(*chunk, centre=self.patches.cell) for chunk in chunks])[which]
         grid = cells.unflatten(0, (-1, self.patches.grid_size, self.patches.grid_size))
         return grid.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
