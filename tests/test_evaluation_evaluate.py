@@ -257,3 +257,17 @@ def test_a_few_images_are_kept_for_the_eye(tmp_path):
     assert kept.record.walked == list(PAPER_LOCATIONS[:6]) and kept.about["run"] == "exact"
     np.testing.assert_array_equal(kept.frames[-1], answers.images[0])
     assert len(kept.sigmas) == 4 and kept.sigmas[-1] == 0
+
+
+def test_the_kept_walk_ends_in_the_first_image_with_fresh_noise_too(tmp_path):
+    class Varied(Exact):
+        """Images of a deviation of 30 around the one of each cond: where a walk ends is chance."""
+
+        def __call__(self, x, sigma, cond):
+            image = super().__call__(x, sigma, cond)
+            share = 30**2 / (30**2 + sigma**2)
+            return image + share[:, None, None, None] * (x - image)
+
+    evaluate(Varied(GRID), K=(1,), num=1, steps=8, keep=tmp_path, solver="stochastic")
+    kept = read_samples(tmp_path / "samples.npz")
+    np.testing.assert_array_equal(kept.frames[-1], read_answers(tmp_path / "K1.npz").images[0])
