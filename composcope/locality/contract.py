@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion import denoiser as contract
-from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X, plain_sets
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X, cond_of, plain_sets
 from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
 
@@ -39,9 +38,7 @@ def is_place(condition: Any) -> bool:
 
 def image_cond(conditioner: Any, condition_sets: Sequence[ConditionSet], x: X, seed: int) -> Cond:
     """cond of each image, if the conditioner gives as many rows as there are images."""
-    return (
-        None if conditioner is None else contract.cond_of(conditioner, condition_sets, seed).to(x)
-    )
+    return None if conditioner is None else cond_of(conditioner, condition_sets, seed).to(x)
 
 
 def places_of(condition_sets: Sequence[ConditionSet], conditioner: Any) -> Places | None:
