@@ -26,7 +26,7 @@ from composcope.evaluation.detect import (
     load_detector,
     nearest_size,
 )
-from composcope.evaluation.k_max import Error, is_near, is_right
+from composcope.evaluation.k_max import is_near, is_right
 from composcope.evaluation.matching import match
 from composcope.files import read_json, write_text
 from composcope.progress import track
@@ -132,7 +132,7 @@ def error_of(
     Ks: Sequence[int],
     scenes: int = 200,
     keep: Path | None = None,
-) -> Error:
+) -> Misjudged:
     """The error of the detector that images of this height and width go to: as measured when it was
     made, or now.
 
@@ -143,7 +143,7 @@ def error_of(
     for known in load_detector(size)[1].errors:
         same = (known.noun, known.way, known.view, known.tolerance) == wanted
         if same and set(Ks) <= set(known.right):
-            return Error(known.scenes, known.right, known.near)
+            return known
     # A picture stands for all that made it: renderer, rules and conditioner.
     first = perfect(conditioner, conditioner.ask(1, 1, FRESH, way), [FRESH], STILL, size)
     basis = (*wanted, scenes, fingerprint(size), hashlib.sha256(first.tobytes()).hexdigest())
@@ -157,7 +157,7 @@ def error_of(
         error = replace(error, right=merge_errors(kept, "right"), near=merge_errors(kept, "near"))
         if keep:
             write_text(keep / name, json.dumps(asdict(error)))
-    return Error(scenes, error.right, error.near)
+    return error
 
 
 def merge_errors(errors: Sequence[Misjudged], name: str) -> dict[int, int]:

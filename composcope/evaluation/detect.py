@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, UInt8
 from numpy import ndarray
+from scipy.special import bdtr, betaincinv
 from torch import Tensor, nn
 
 from composcope.errors import InputError
@@ -55,6 +56,16 @@ class Misjudged:
     scenes: int
     right: dict[int, int]
     near: dict[int, int]
+
+    def share(self, K: int, images: int, trained: int) -> float:
+        """The share of `images` that a perfect drawer may fail at K, as not `right` up to `trained`
+        objects, as not `near` beyond: more would, at the detector's error rate (its upper 95 %
+        bound, Clopper and Pearson 1934), happen once in a hundred evaluations. Never half of the
+        images or more, so that a blank drawer fails however few."""
+        wrong = (self.right if K <= trained else self.near)[K]  # noqa: SIM300 (the paper's)
+        rate = betaincinv(wrong + 1, self.scenes - wrong, 0.95) if wrong < self.scenes else 1.0
+        most = int((bdtr(np.arange(images + 1), images, rate) >= 0.99).argmax())
+        return min(most / images, 0.5 * (1 - 1 / images))
 
 
 @dataclass(frozen=True)
