@@ -22,7 +22,7 @@ from scipy.special import bdtr, betaincinv
 from torch import Tensor, nn
 
 from composcope.errors import InputError
-from composcope.files import parse_json
+from composcope.files import SHIPPED, parse_json
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
 from composcope.tensors import read_about, read_tensors
 
@@ -30,7 +30,6 @@ RESOLUTIONS = (32, 64, 128)
 CELLS = 64  # the map of answers has this many cells a side
 BATCH = 128  # images at a time
 PARTS = {"heat": 1, "offset": 2, "color": len(COLORS), "shape": len(SHAPES), "size": len(SIZES)}
-MODELS = Path(__file__).parents[1] / "models"
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def read_off(
 
 
 def detector_path(size: int) -> Path:
-    return MODELS / f"detector{size}.safetensors"
+    return SHIPPED / f"detector{size}.safetensors"
 
 
 @cache

@@ -28,7 +28,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.experiments import command
 from composcope.features.prompts import Composite, Concept, Prompts
 from composcope.features.words import prompt_words, without
-from composcope.files import write_text
+from composcope.files import SHIPPED, write_text
 from composcope.progress import track
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
@@ -43,7 +43,7 @@ SIZE, FOLD, LENGTH = 32, 2, 24  # pixels, pixels a cell, tokens
 SIGMA_REL, BATCH, RATE = 0.1, 16, 2e-3
 EVERY = 100  # steps between checkpoints
 # CLIP's bytes and the merges that our words need: tokens are CLIP's own, their numbers are not.
-TOKENIZER = Path(__file__).parents[1] / "models" / "text_control" / "tokenizer"
+TOKENIZER = SHIPPED / "text_control" / "tokenizer"
 
 
 @dataclass(frozen=True)

@@ -23,21 +23,13 @@ from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.diffusion.train import by_the_first, parts_of_batch, processes, train, use
 from composcope.errors import InputError
-from composcope.files import clear, locked, write_png, write_text
+from composcope.files import SHIPPED, clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
 from composcope.options import line
 from composcope.progress import console
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, complete_config, examples_of, images_of, pixel_constants
-from composcope.runs.model import (
-    SHIPPED,
-    Model,
-    conditioner_of,
-    load,
-    own_device,
-    run_folder,
-    weights_path,
-)
+from composcope.runs.model import Model, conditioner_of, load, own_device, run_folder, weights_path
 from composcope.runs.workers import render_ahead
 from composcope.tensors import read_tensors, save_tensors
 
