@@ -171,6 +171,11 @@ class Wrapper:
         return self.denoiser.decode(x)  # type: ignore[attr-defined]
 
 
+def innermost(denoiser: Denoiser) -> Denoiser:
+    """What all wrappers are around."""
+    return innermost(denoiser.denoiser) if isinstance(denoiser, Wrapper) else denoiser
+
+
 class Counted(Wrapper):
     """The denoiser it wraps, with a count of its evaluations: one for each image of each call."""
 

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
+from composcope.diffusion.denoiser import (
+    ConditionSet,
+    Counted,
+    Denoiser,
+    Drawer,
+    Wrapper,
+    innermost,
+)
 from composcope.diffusion.sample import check_drawer, draw
 from composcope.errors import InputError, check_name
 from composcope.evaluation.answers import (
@@ -205,10 +212,6 @@ def evaluations(model: Drawer, asked: ConditionSet, device: torch.device | str) 
     with torch.no_grad():
         twin(x, torch.ones(1, device=device), model.conditioner([asked]).to(device))
     return counted.evaluations
-
-
-def innermost(model: Denoiser) -> Denoiser:
-    return innermost(model.denoiser) if isinstance(model, Wrapper) else model
 
 
 def rewrapped(model: Denoiser, inner: Denoiser) -> Denoiser:

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, Wrapper, X, check_denoiser
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X, check_denoiser, innermost
 from composcope.diffusion.pixels import stretched
 from composcope.diffusion.sample import denoised, noise, noise_levels
 from composcope.errors import InputError
@@ -275,6 +275,4 @@ def states_at(
 
 def decoder_of(denoiser: Denoiser) -> Callable[[X], np.ndarray]:
     """How x0 becomes a picture: as the innermost denoiser says, if it does."""
-    while isinstance(denoiser, Wrapper):
-        denoiser = denoiser.denoiser
-    return getattr(denoiser, "decode", stretched)
+    return getattr(innermost(denoiser), "decode", stretched)
