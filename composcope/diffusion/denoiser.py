@@ -123,6 +123,11 @@ def plain_sets(condition_sets: Any) -> Any:
     return condition_sets
 
 
+def conditions_of(given: Sequence) -> tuple:
+    """A condition set from JSON, where tuples have become lists."""
+    return tuple(tuple(one) if isinstance(one, list) else one for one in given)
+
+
 def cond_of(conditioner: Any, condition_sets: Sequence[ConditionSet], seed: int) -> Conds:
     """What a conditioner makes of condition sets, if it keeps its contract."""
     count, name = len(condition_sets), type(conditioner).__name__

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from composcope.arrays import read_npz
-from composcope.diffusion.denoiser import ConditionSet
+from composcope.diffusion.denoiser import ConditionSet, conditions_of
 from composcope.errors import InputError
 from composcope.evaluation.detect import Found
 from composcope.evaluation.matching import Outcome, match
@@ -91,11 +91,6 @@ def read_asked(path: str | Path) -> dict[str, ConditionSet]:
         if not isinstance(given, list):
             raise InputError(f"{path}, {name}: what is asked of an image is a list, not {given!r}")
     return {name: conditions_of(given) for name, given in sets.items()}
-
-
-def conditions_of(given: Sequence) -> ConditionSet:
-    """A condition set from JSON, where tuples have become lists."""
-    return tuple(tuple(one) if isinstance(one, list) else one for one in given)
 
 
 def fitting(sets: Sequence[ConditionSet], where: str) -> SumOfParts:
