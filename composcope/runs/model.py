@@ -232,11 +232,6 @@ def restored(
     return model.eval().requires_grad_(False)
 
 
-def run_name(run: str | Path | None) -> str:
-    """What a run is called in rows: its folder's name."""
-    return Path(str(run)).resolve().name
-
-
 def run_folder(run: str | Path) -> Path:
     """The folder of a run: a path, or the name of a shipped model."""
     if not isinstance(run, str | Path):
