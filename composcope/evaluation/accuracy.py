@@ -30,7 +30,7 @@ from composcope.evaluation.k_max import is_near, is_right
 from composcope.evaluation.matching import match
 from composcope.files import read_json, write_text
 from composcope.progress import track
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules
 from composcope.scenes.scene import Scene

@@ -15,7 +15,8 @@ from composcope.errors import InputError
 from composcope.evaluation.detect import Found
 from composcope.evaluation.matching import Outcome, match
 from composcope.files import parse_json, read_json, whole
-from composcope.scenes.condition import CONDITIONERS, SumOfParts
+from composcope.scenes.condition import CONDITIONERS
+from composcope.scenes.parts import SumOfParts
 
 Images = UInt8[np.ndarray, "n h w 3"]
 APART = 100_000  # seeds of neighbouring K are this far apart

@@ -41,8 +41,8 @@ from composcope.pictures import read_picture
 from composcope.progress import bar
 from composcope.results import Row, row
 from composcope.results.samples import read_samples, write_samples
-from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import most_unlabelled
+from composcope.scenes.parts import SumOfParts
 from composcope.scenes.scene import VIEWS
 
 

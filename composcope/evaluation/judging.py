@@ -13,7 +13,7 @@ from composcope.evaluation.detect import Misjudged
 from composcope.evaluation.k_max import PAPER_IMAGES, k_max, k_max_on_eight, paper_rule, strict_rule
 from composcope.evaluation.matching import Outcome
 from composcope.results import Estimate, Row, mean, row
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 
 ON_EIGHT = {"paper": "eight", "places": "places_eight"}  # the same rule on eight images
 

@@ -11,7 +11,7 @@ from composcope.diffusion.sample import noise, noise_levels, streams, walk
 from composcope.evaluation.answers import APART, Answers, Images
 from composcope.evaluation.matching import match
 from composcope.results.samples import Record, Samples
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 
 K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 K_WALKED = 6
