@@ -70,7 +70,7 @@ def spoken(said: list[str], chance: np.random.Generator) -> str:
     return without(prompt, lost) if chance.random() >= 0.1 else ""
 
 
-def pipeline(seed: int = 0):
+def pipeline():
     """SDXL's parts, small: 1.8 M weights on three levels."""
     importable()
     import transformers as clip
@@ -89,7 +89,7 @@ def pipeline(seed: int = 0):
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     unet = UNet2DConditionModel(
         sample_size=SIZE // FOLD,
         in_channels=3 * FOLD**2,

@@ -245,14 +245,13 @@ def tell_run(what: str, folder: Path, name: str | None, conditioner: str) -> Non
     print(f"the {what} is in {folder}   next: {line(conditioner, after, folder)}")
 
 
-def ship(
-    run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200
-) -> Path:
-    """Add a run to the shipped models: weights in half precision, configuration, a short log."""
+def ship(run: str | Path, name: str, snapshots: Sequence[str] = ("final",)) -> Path:
+    """Add a run to the shipped models: weights in half precision, configuration, 200 lines of log
+    at most."""
     folder, target = run_folder(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
     log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    write_text(target / "log.jsonl", "".join(log[:: -(-len(log) // lines)]))
+    write_text(target / "log.jsonl", "".join(log[:: -(-len(log) // 200)]))
     for snapshot in snapshots:
         model = load(folder, snapshot)
         halved = {key: weight.half() for key, weight in model.named_parameters() if weight.ndim}
