@@ -99,7 +99,8 @@ class Detector(nn.Module):
     def __init__(self, size: int, widths: tuple[int, int, int] = (32, 48, 64)):
         super().__init__()
         fine, mid, coarse = widths
-        self.size, self.fold = size, max(size // CELLS, 1)
+        self.size = size
+        self.fold = max(size // CELLS, 1)
         channels = 3 * self.fold**2
         if size == 32:
             self.stem = conv_block(3, fine)
@@ -107,8 +108,10 @@ class Detector(nn.Module):
             self.stem = nn.Sequential(conv_block(channels, 24), conv_block(24, fine, stride=2))
         self.down1 = nn.Sequential(conv_block(fine, mid, stride=2), Block(mid), Block(mid))
         self.down2 = nn.Sequential(conv_block(mid, coarse, stride=2), Block(coarse), Block(coarse))
-        self.up2, self.mid = nn.Conv2d(coarse, mid, 1), Block(mid)
-        self.up1, self.fine = nn.Conv2d(mid, fine, 1), conv_block(fine, fine)
+        self.up2 = nn.Conv2d(coarse, mid, 1)
+        self.mid = Block(mid)
+        self.up1 = nn.Conv2d(mid, fine, 1)
+        self.fine = conv_block(fine, fine)
         last = nn.Conv2d(64, 4 * sum(PARTS.values()), 1)
         # Objects are rare: the heat starts near 0.02.
         nn.init.constant_(last.bias[:4], -4.0)  # type: ignore[index]

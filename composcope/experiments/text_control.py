@@ -163,7 +163,10 @@ def train_unet(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoin
     """A step is a function of its number and the weights before it: what stopped goes on."""
     model = parts(pipe).train()
     state = checkpoint.State(model, "adam", [SIGMA_REL])
-    note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
+    note = args.work / "log.jsonl"
+    done = 0
+    recent: list[float] = []
+    sigma_data = float(x0.std())
     if kept := checkpoint.latest(args.work / "checkpoints"):
         done = kept[0]
         state.restore(*kept)
