@@ -158,15 +158,19 @@ def test_what_is_kept_is_never_drawn_again_and_more_can_be_added(tmp_path):
 )
 def test_images_of_another_evaluation_are_not_taken_for_this_one(tmp_path, changes, setting):
     evaluate(Exact(GRID), K=(1,), num=1, steps=2, keep=tmp_path)
-    with pytest.raises(InputError, match=f"K1\\.npz was drawn with {setting}"):
+    with pytest.raises(InputError, match=f"K1\\.npz was made with {setting}"):
         evaluate(Exact(GRID), **{"K": (1,), "num": 1, "steps": 2, "keep": tmp_path} | changes)
-    with pytest.raises(InputError, match=r"K1\.npz was drawn with weights = 0, not 1"):
+    with pytest.raises(InputError, match=r"K1\.npz was made with weights = 0, not 1"):
         evaluate(Exact(GRID, about={"weights": "1"}), K=(1,), num=1, steps=2, keep=tmp_path)
 
 
 def test_a_broken_file_of_answers_is_named(tmp_path):
     (tmp_path / "K1.npz").write_bytes(b"PK\3\4 and then nothing")
-    with pytest.raises(InputError, match=r"K1\.npz does not hold the images of an evaluation"):
+    with pytest.raises(InputError, match=r"K1\.npz does not hold kept arrays .* remove it"):
+        evaluate(Exact(GRID), K=(1,), num=1, steps=2, keep=tmp_path)
+    # As evaluations were kept once, with what they were made from among what was found.
+    np.savez(tmp_path / "K1.npz", images=np.zeros((1, 64, 64, 3), np.uint8), record=np.zeros(9))
+    with pytest.raises(InputError, match=r"K1\.npz does not hold kept arrays .* remove it"):
         evaluate(Exact(GRID), K=(1,), num=1, steps=2, keep=tmp_path)
 
 
