@@ -148,6 +148,7 @@ def error_of(
     first = perfect(conditioner, conditioner.ask(1, 1, FRESH, way), [FRESH], STILL, size)
     basis = (*wanted, scenes, fingerprint(size), hashlib.sha256(first.tobytes()).hexdigest())
     name = f"detector-{hashlib.sha256(repr(basis).encode()).hexdigest()[:16]}.json"
+    # Evaluations of other runs beside this one measure the same detector: theirs is taken.
     places = [keep / name, *sorted(keep.parent.glob(f"*/{name}"))] if keep else []
     kept: list[Misjudged] = [read_json(path, Misjudged) for path in places if path.exists()]
     error = Misjudged(*wanted, scenes, merge_errors(kept, "right"), merge_errors(kept, "near"))

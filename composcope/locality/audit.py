@@ -267,6 +267,7 @@ def states_at(
     seeds = range(seed, seed + len(images))
     if states == "noised":
         return torch.stack([noised(images, float(sigma), seeds) for sigma in sigmas])
+    # The walk starts at 80 however low the first level is, or its states would not be the model's.
     above = noise_levels(9)[:-1].to(sigmas)
     above = above[above > 1.01 * sigmas[0]]
     start = noise(seeds, images.shape[1:]).to(images)
