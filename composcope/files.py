@@ -19,6 +19,7 @@ import msgspec
 
 from composcope.errors import InputError
 
+SHIPPED = Path(__file__).parent / "models"  # what comes with the package
 T = TypeVar("T")
 
 # Writing.

@@ -208,3 +208,5 @@ def test_bad_input_is_one_sentence(tmp_path, asked):
         with pytest.raises(InputError, match=words):
             main(args)
     assert not asked.out.with_suffix("").exists()
+    with pytest.raises(InputError, match=r"^states is one of noised, trajectory"):
+        locality(load(asked.run), states="blurred")

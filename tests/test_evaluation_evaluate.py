@@ -158,15 +158,19 @@ def test_what_is_kept_is_never_drawn_again_and_more_can_be_added(tmp_path):
 )
 def test_images_of_another_evaluation_are_not_taken_for_this_one(tmp_path, changes, setting):
     evaluate(Exact(GRID), K=(1,), num=1, steps=2, keep=tmp_path)
-    with pytest.raises(InputError, match=f"K1\\.npz was drawn with {setting}"):
+    with pytest.raises(InputError, match=f"K1\\.npz was made with {setting}"):
         evaluate(Exact(GRID), **{"K": (1,), "num": 1, "steps": 2, "keep": tmp_path} | changes)
-    with pytest.raises(InputError, match=r"K1\.npz was drawn with weights = 0, not 1"):
+    with pytest.raises(InputError, match=r"K1\.npz was made with weights = 0, not 1"):
         evaluate(Exact(GRID, about={"weights": "1"}), K=(1,), num=1, steps=2, keep=tmp_path)
 
 
 def test_a_broken_file_of_answers_is_named(tmp_path):
     (tmp_path / "K1.npz").write_bytes(b"PK\3\4 and then nothing")
-    with pytest.raises(InputError, match=r"K1\.npz does not hold the images of an evaluation"):
+    with pytest.raises(InputError, match=r"K1\.npz does not hold kept arrays .* remove it"):
+        evaluate(Exact(GRID), K=(1,), num=1, steps=2, keep=tmp_path)
+    # As evaluations were kept once, with what they were made from among what was found.
+    np.savez(tmp_path / "K1.npz", images=np.zeros((1, 64, 64, 3), np.uint8), record=np.zeros(9))
+    with pytest.raises(InputError, match=r"K1\.npz does not hold kept arrays .* remove it"):
         evaluate(Exact(GRID), K=(1,), num=1, steps=2, keep=tmp_path)
 
 
@@ -257,3 +261,17 @@ def test_a_few_images_are_kept_for_the_eye(tmp_path):
     assert kept.record.walked == list(PAPER_LOCATIONS[:6]) and kept.about["run"] == "exact"
     np.testing.assert_array_equal(kept.frames[-1], answers.images[0])
     assert len(kept.sigmas) == 4 and kept.sigmas[-1] == 0
+
+
+def test_the_kept_walk_ends_in_the_first_image_with_fresh_noise_too(tmp_path):
+    class Varied(Exact):
+        """Images of a deviation of 30 around the one of each cond: where a walk ends is chance."""
+
+        def __call__(self, x, sigma, cond):
+            image = super().__call__(x, sigma, cond)
+            share = 30**2 / (30**2 + sigma**2)
+            return image + share[:, None, None, None] * (x - image)
+
+    evaluate(Varied(GRID), K=(1,), num=1, steps=8, keep=tmp_path, solver="stochastic")
+    kept = read_samples(tmp_path / "samples.npz")
+    np.testing.assert_array_equal(kept.frames[-1], read_answers(tmp_path / "K1.npz").images[0])

@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from composcope.evaluation.k_max import Error, k_max, k_max_on_eight, paper_rule, strict_rule
+from composcope.evaluation.detect import Misjudged
+from composcope.evaluation.k_max import k_max, k_max_on_eight, paper_rule, strict_rule
 from composcope.evaluation.matching import Outcome
 from composcope.results.estimate import Estimate, wilson
 
-# A detector that errs less than once in 300,000.
-SURE = Error(10**6, dict.fromkeys(range(13), 0), dict.fromkeys(range(13), 0))
 NUM = 64
+
+
+def misjudged(scenes, right, near):
+    """As many of so many scenes at every K."""
+    wrong = dict.fromkeys(range(13), right), dict.fromkeys(range(13), near)
+    return Misjudged("location", "paper", "full", 0.1, scenes, *wrong)
+
+
+SURE = misjudged(10**6, 0, 0)  # a detector that errs less than once in 300,000
 
 
 def sure(value):
@@ -73,7 +81,7 @@ def test_at_least_k_minus_2_always():
 
 
 def test_the_share_is_what_a_perfect_drawer_needs():
-    error = Error(400, dict.fromkeys(range(13), 20), dict.fromkeys(range(13), 0))
+    error = misjudged(400, 20, 0)
     share = error.share(3, NUM, trained=3)
     rate = binomtest(20, 400).proportion_ci(0.9).high  # two-sided 90 % = one-sided 95 %
     most = round(share * NUM)
@@ -87,7 +95,7 @@ def test_the_share_is_what_a_perfect_drawer_needs():
 
 @pytest.mark.parametrize("images", [1, 2, 8])
 def test_a_blank_drawer_fails_however_few_images_and_however_bad_the_detector(images):
-    hopeless = Error(10, dict.fromkeys(range(4), 10), dict.fromkeys(range(4), 10))
+    hopeless = misjudged(10, 10, 10)
     assert hopeless.share(1, images, trained=3) < 0.5
     blank = {K: [Outcome(K, 0, 0)] * images for K in (1, 2, 3)}
     assert k_max(blank, paper_rule(3, hopeless)).value == 0

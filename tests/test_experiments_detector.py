@@ -147,7 +147,7 @@ def test_what_is_measured_ships_with_the_weights(tmp_path, monkeypatch):
     """The shipped network measured on a scene or two of each kind, written and read back."""
     path = detector.main(size=32, out=tmp_path, scenes=2, train=False)
     shipped, known = load_detector(32)
-    monkeypatch.setattr(import_module("composcope.evaluation.detect"), "MODELS", tmp_path)
+    monkeypatch.setattr(import_module("composcope.evaluation.detect"), "SHIPPED", tmp_path)
     load_detector.cache_clear()
     try:
         net, about = load_detector(32)

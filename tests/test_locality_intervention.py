@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from composcope.adapters import Classes, Phrases, from_x0
+from composcope.diffusion.denoiser import Counted
 from composcope.diffusion.sample import draw
 from composcope.errors import InputError
 from composcope.features.words import Words as WordsOf
 from composcope.locality import (
     INTERVENTIONS,
     ComposedScores,
-    Counted,
     LocalConditions,
     LocalPixels,
     Nearest,

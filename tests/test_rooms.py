@@ -27,7 +27,7 @@ ROOMS = {
     "evaluation": {"scenes", "diffusion", "results"},
     "features": {"diffusion", "results", "locality", "adapters"},
     "adapters": {"diffusion", "nets"},
-    "runs": {"nets", "diffusion", "scenes", "adapters"},
+    "runs": {"nets", "diffusion", "scenes"},
     "study": {"runs", "results"},
     "report": {"study", "results"},
 }

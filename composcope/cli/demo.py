@@ -12,14 +12,14 @@ from PIL.Image import Image
 from composcope import LocalConditions, Rules, load, render, sample
 from composcope.errors import InputError
 from composcope.evaluation import evaluate
-from composcope.files import write_png
+from composcope.files import SHIPPED, write_png
 from composcope.locality import locality
 from composcope.report.material import material
 from composcope.report.page import write_page
 from composcope.report.sheets import sheet
 from composcope.report.words import headline
 from composcope.results import Row, add_rows, where
-from composcope.study.shipped import SHIPPED, ships
+from composcope.study.shipped import ships
 
 K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 # What is drawn live: a shipped model, and whether its conditions are made local at sampling time.

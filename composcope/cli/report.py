@@ -10,10 +10,11 @@ from pathlib import Path
 
 from composcope import options
 from composcope.errors import InputError
+from composcope.files import SHIPPED
 from composcope.report.material import material
 from composcope.report.page import write_page
 from composcope.report.words import facts, headline
-from composcope.study.shipped import HERE, SHIPPED, check_folders
+from composcope.study.shipped import HERE, check_folders
 
 
 @dataclass(frozen=True)

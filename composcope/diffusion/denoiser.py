@@ -123,6 +123,11 @@ def plain_sets(condition_sets: Any) -> Any:
     return condition_sets
 
 
+def conditions_of(given: Sequence) -> tuple:
+    """A condition set from JSON, where tuples have become lists."""
+    return tuple(tuple(one) if isinstance(one, list) else one for one in given)
+
+
 def cond_of(conditioner: Any, condition_sets: Sequence[ConditionSet], seed: int) -> Conds:
     """What a conditioner makes of condition sets, if it keeps its contract."""
     count, name = len(condition_sets), type(conditioner).__name__
@@ -169,6 +174,11 @@ class Wrapper:
 
     def decode(self, x: X) -> Pictures:
         return self.denoiser.decode(x)  # type: ignore[attr-defined]
+
+
+def innermost(denoiser: Denoiser) -> Denoiser:
+    """What all wrappers are around."""
+    return innermost(denoiser.denoiser) if isinstance(denoiser, Wrapper) else denoiser
 
 
 class Counted(Wrapper):

@@ -57,6 +57,11 @@ def noise(seeds: Sequence[int], shape: Sequence[int]) -> X:
     return torch.stack([torch.randn(tuple(shape), generator=source) for source in sources])
 
 
+def streams(seeds: Sequence[int]) -> list[torch.Generator]:
+    """Sources of fresh noise on the way: the first numbers of a seed's own are its unit noise."""
+    return [torch.Generator().manual_seed(seed ^ 0x5DEECE66D) for seed in seeds]
+
+
 class Step(NamedTuple):
     """One noise level on the way from noise to image."""
 
@@ -180,9 +185,7 @@ def sample(
             chosen = seeds[start : start + batch]
             rows = None if cond is None else cond[start : start + batch].to(device)
             x = noise(chosen, shape).to(device)
-            # A second stream a seed: the first numbers of the seed's own are the starting noise.
-            sources = [torch.Generator().manual_seed(seed ^ 0x5DEECE66D) for seed in chosen]
-            *_, last = walk(denoiser, x, rows, sigmas, solver, sources, churn)
+            *_, last = walk(denoiser, x, rows, sigmas, solver, streams(chosen), churn)
             drawn.append(last.x.cpu())
     return torch.cat(drawn)
 

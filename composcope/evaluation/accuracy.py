@@ -26,11 +26,11 @@ from composcope.evaluation.detect import (
     load_detector,
     nearest_size,
 )
-from composcope.evaluation.k_max import Error, is_near, is_right
+from composcope.evaluation.k_max import is_near, is_right
 from composcope.evaluation.matching import match
 from composcope.files import read_json, write_text
 from composcope.progress import track
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules
 from composcope.scenes.scene import Scene
@@ -132,7 +132,7 @@ def error_of(
     Ks: Sequence[int],
     scenes: int = 200,
     keep: Path | None = None,
-) -> Error:
+) -> Misjudged:
     """The error of the detector that images of this height and width go to: as measured when it was
     made, or now.
 
@@ -143,11 +143,12 @@ def error_of(
     for known in load_detector(size)[1].errors:
         same = (known.noun, known.way, known.view, known.tolerance) == wanted
         if same and set(Ks) <= set(known.right):
-            return Error(known.scenes, known.right, known.near)
+            return known
     # A picture stands for all that made it: renderer, rules and conditioner.
     first = perfect(conditioner, conditioner.ask(1, 1, FRESH, way), [FRESH], STILL, size)
     basis = (*wanted, scenes, fingerprint(size), hashlib.sha256(first.tobytes()).hexdigest())
     name = f"detector-{hashlib.sha256(repr(basis).encode()).hexdigest()[:16]}.json"
+    # Evaluations of other runs beside this one measure the same detector: theirs is taken.
     places = [keep / name, *sorted(keep.parent.glob(f"*/{name}"))] if keep else []
     kept: list[Misjudged] = [read_json(path, Misjudged) for path in places if path.exists()]
     error = Misjudged(*wanted, scenes, merge_errors(kept, "right"), merge_errors(kept, "near"))
@@ -157,7 +158,7 @@ def error_of(
         error = replace(error, right=merge_errors(kept, "right"), near=merge_errors(kept, "near"))
         if keep:
             write_text(keep / name, json.dumps(asdict(error)))
-    return Error(scenes, error.right, error.near)
+    return error
 
 
 def merge_errors(errors: Sequence[Misjudged], name: str) -> dict[int, int]:

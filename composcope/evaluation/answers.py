@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 from jaxtyping import UInt8
 
-from composcope.arrays import read_npz
-from composcope.diffusion.denoiser import ConditionSet
+from composcope.diffusion.denoiser import ConditionSet, conditions_of
 from composcope.errors import InputError
 from composcope.evaluation.detect import Found
 from composcope.evaluation.matching import Outcome, match
-from composcope.files import parse_json, read_json, whole
-from composcope.scenes.condition import CONDITIONERS, SumOfParts
+from composcope.files import parse_json, read_json
+from composcope.results.arrays import read_arrays, write_arrays
+from composcope.scenes.condition import CONDITIONERS
+from composcope.scenes.parts import SumOfParts
 
 Images = UInt8[np.ndarray, "n h w 3"]
 APART = 100_000  # seeds of neighbouring K are this far apart
@@ -46,38 +47,29 @@ def merge_answers(kept: Answers | None, fresh: Answers) -> Answers:
 
 @dataclass(frozen=True)
 class Record:
-    """What the file of answers says of its images; `source` is what they were made from."""
+    """What the file of answers says of its images."""
 
     asked: list[list]
     found: list[list[Found]]
-    source: dict[str, Any]
 
 
 def write_answers(path: str | Path, answers: Answers, source: Mapping[str, Any]) -> None:
-    """An .npz of the images and, as JSON, what was asked, found, and what they were made from."""
-    record = {"asked": answers.asked, "found": answers.found, "source": source}
-    text = np.frombuffer(msgspec.json.encode(record), np.uint8)
-    with whole(path) as partial, open(partial, "wb") as file:
-        np.savez_compressed(file, images=answers.images, record=text)
+    """Images with, as JSON, what was asked and found, and the `source` that they were made from."""
+    record = msgspec.json.encode({"asked": answers.asked, "found": answers.found}).decode()
+    write_arrays(path, source, {"images": answers.images, "record": np.array(record)})
 
 
 def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> Answers:
     """Answers kept before; an InputError if they were not made from `source`, where it is given."""
+    arrays = read_arrays(path, source)
     try:
-        arrays = read_npz(path, "images", "record")
-    except InputError as error:
-        advice = f"does not hold the images of an evaluation ({error}); move it away"
-        raise InputError(f"{path} {advice}") from None
-    images = arrays["images"]
-    record: Record = parse_json(arrays["record"].tobytes(), Record, str(path))
+        images, text = arrays["images"], str(arrays["record"])
+    except KeyError as error:
+        raise InputError(f"{path} does not hold images of an evaluation: no {error}") from None
+    record: Record = parse_json(text, Record, str(path))
     whole_set = images.dtype == np.uint8 and images.ndim == 4
     if not whole_set or not len(images) == len(record.asked) == len(record.found):
         raise InputError(f"{path} does not hold as many images as were asked for; move it away")
-    for name, value in msgspec.to_builtins(source or {}).items():
-        before = record.source.get(name)
-        if before != value:
-            advice = "keep this evaluation elsewhere"
-            raise InputError(f"{path} was drawn with {name} = {before}, not {value}; {advice}")
     return Answers(images, [conditions_of(given) for given in record.asked], record.found)
 
 
@@ -91,11 +83,6 @@ def read_asked(path: str | Path) -> dict[str, ConditionSet]:
         if not isinstance(given, list):
             raise InputError(f"{path}, {name}: what is asked of an image is a list, not {given!r}")
     return {name: conditions_of(given) for name, given in sets.items()}
-
-
-def conditions_of(given: Sequence) -> ConditionSet:
-    """A condition set from JSON, where tuples have become lists."""
-    return tuple(tuple(one) if isinstance(one, list) else one for one in given)
 
 
 def fitting(sets: Sequence[ConditionSet], where: str) -> SumOfParts:

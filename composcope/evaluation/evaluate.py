@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from composcope.diffusion.denoiser import ConditionSet, Counted, Denoiser, Drawer, Wrapper
+from composcope.diffusion.denoiser import (
+    ConditionSet,
+    Counted,
+    Denoiser,
+    Drawer,
+    Wrapper,
+    innermost,
+)
 from composcope.diffusion.sample import check_drawer, draw
 from composcope.errors import InputError, check_name
 from composcope.evaluation.answers import (
@@ -34,8 +41,8 @@ from composcope.pictures import read_picture
 from composcope.progress import bar
 from composcope.results import Row, row
 from composcope.results.samples import read_samples, write_samples
-from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import most_unlabelled
+from composcope.scenes.parts import SumOfParts
 from composcope.scenes.scene import VIEWS
 
 
@@ -60,38 +67,8 @@ def evaluate(
     way: how conditions are chosen, one of the conditioner's `ways`; the first if none is given.
     tolerance: how far an object may be from its place along each axis, in sides of the image.
     keep: a folder for images and what was found; what is there is not drawn again."""
-    check_drawer(model, "evaluate")
+    Ks, num, steps, seed, batch, tolerance = checked(model, K, num, steps, seed, batch, tolerance)
     conditioner = model.conditioner
-    if conditioner is None:
-        raise InputError("evaluate: this model has no conditioner, so nothing can be asked of it")
-    if not getattr(conditioner, "countable", False):
-        noun = getattr(conditioner, "noun", "condition")
-        raise InputError(
-            f"evaluate: a {noun} of this model cannot be counted: the detector knows the objects "
-            "of scenes alone; `audit` measures where conditions act"
-        )
-    whole = all(isinstance(number, int | np.integer) for number in (num, steps, seed, batch))
-    if not whole or not isinstance(tolerance, Real):
-        numbers = "num, steps, seed and batch are whole numbers, tolerance is a number"
-        raise InputError(f"evaluate: {numbers}")
-    # Rows hold numbers of Python alone.
-    num, steps, seed, batch, tolerance = (
-        int(num),
-        int(steps),
-        int(seed),
-        int(batch),
-        float(tolerance),
-    )
-    if num < 1 or steps < 2 or batch < 1 or not tolerance > 0:
-        needed = "at least 1 image for each K, 2 steps and a tolerance above 0"
-        raise InputError(f"evaluate: {needed} are needed")
-    counts = list(K) if isinstance(K, Iterable) else [None]
-    if not all(isinstance(k, int | np.integer) for k in counts):
-        like = [K] if isinstance(K, int) else [1, 2]
-        raise InputError(f"evaluate: K is a list of numbers of conditions, such as {like}, not {K}")
-    Ks = sorted({int(k) for k in counts if k <= conditioner.most})
-    if not Ks or Ks[0] < 0:
-        raise InputError(f"evaluate: K is some of 0 to {conditioner.most} for {conditioner.noun}s")
     way = way or conditioner.ways[0]
     setting = {**model.about, "asked": way, "steps": steps, "seed": seed}
     asked = {k: conditioner.ask(k, num, seed, way) for k in Ks}
@@ -118,11 +95,43 @@ def evaluate(
     view = getattr(model, "view", "full")
     error = known_error(conditioner, way, view, tolerance, answers, keep)
     passes = evaluations(model, answers[Ks[-1]].asked[0], device)
-    counts = row("length/evaluations", passes, **setting, K=Ks[-1])
+    calls = row("length/evaluations", passes, **setting, K=Ks[-1])
     trained = model.about.get("trained")
     # Objects beside those asked for are no fault where the labels of training left so many out.
     extras = most_unlabelled(model.about.get("labels") or "all", trained or 1)
-    return [*length_rows(conditioner, answers, tolerance, setting, error, trained, extras), counts]
+    return [*length_rows(conditioner, answers, tolerance, setting, error, trained, extras), calls]
+
+
+def checked(
+    model: Drawer, K: Sequence[int], num: int, steps: int, seed: int, batch: int, tolerance: float
+) -> tuple[list[int], int, int, int, int, float]:
+    """The Ks to ask for, and the other numbers as Python's own, which alone rows can hold; an
+    InputError for what cannot be evaluated."""
+    check_drawer(model, "evaluate")
+    conditioner = model.conditioner
+    if conditioner is None:
+        raise InputError("evaluate: this model has no conditioner, so nothing can be asked of it")
+    if not getattr(conditioner, "countable", False):
+        noun = getattr(conditioner, "noun", "condition")
+        raise InputError(
+            f"evaluate: a {noun} of this model cannot be counted: the detector knows the objects "
+            "of scenes alone; `audit` measures where conditions act"
+        )
+    whole = all(isinstance(number, int | np.integer) for number in (num, steps, seed, batch))
+    if not whole or not isinstance(tolerance, Real):
+        numbers = "num, steps, seed and batch are whole numbers, tolerance is a number"
+        raise InputError(f"evaluate: {numbers}")
+    if num < 1 or steps < 2 or batch < 1 or not tolerance > 0:
+        needed = "at least 1 image for each K, 2 steps and a tolerance above 0"
+        raise InputError(f"evaluate: {needed} are needed")
+    counts = list(K) if isinstance(K, Iterable) else [None]
+    if not all(isinstance(k, int | np.integer) for k in counts):
+        like = [K] if isinstance(K, int) else [1, 2]
+        raise InputError(f"evaluate: K is a list of numbers of conditions, such as {like}, not {K}")
+    Ks = sorted({int(k) for k in counts if k <= conditioner.most})
+    if not Ks or Ks[0] < 0:
+        raise InputError(f"evaluate: K is some of 0 to {conditioner.most} for {conditioner.noun}s")
+    return Ks, int(num), int(steps), int(seed), int(batch), float(tolerance)
 
 
 def answered(
@@ -205,10 +214,6 @@ def evaluations(model: Drawer, asked: ConditionSet, device: torch.device | str) 
     with torch.no_grad():
         twin(x, torch.ones(1, device=device), model.conditioner([asked]).to(device))
     return counted.evaluations
-
-
-def innermost(model: Denoiser) -> Denoiser:
-    return innermost(model.denoiser) if isinstance(model, Wrapper) else model
 
 
 def rewrapped(model: Denoiser, inner: Denoiser) -> Denoiser:

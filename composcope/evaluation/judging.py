@@ -9,17 +9,11 @@ import numpy as np
 
 from composcope.evaluation.accuracy import NoScene, error_of
 from composcope.evaluation.answers import Answers
-from composcope.evaluation.k_max import (
-    PAPER_IMAGES,
-    Error,
-    k_max,
-    k_max_on_eight,
-    paper_rule,
-    strict_rule,
-)
+from composcope.evaluation.detect import Misjudged
+from composcope.evaluation.k_max import PAPER_IMAGES, k_max, k_max_on_eight, paper_rule, strict_rule
 from composcope.evaluation.matching import Outcome
 from composcope.results import Estimate, Row, mean, row
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 
 ON_EIGHT = {"paper": "eight", "places": "places_eight"}  # the same rule on eight images
 
@@ -29,7 +23,7 @@ def length_rows(
     answers: Mapping[int, Answers],
     tolerance: float,
     setting: Mapping[str, Any],
-    error: Error | None,
+    error: Misjudged | None,
     trained: int | None,
     extras: int,
 ) -> list[Row]:
@@ -51,7 +45,10 @@ def length_rows(
 
 
 def k_maxes(
-    outcomes: Mapping[int, Sequence[Outcome]], error: Error | None, trained: int | None, extras: int
+    outcomes: Mapping[int, Sequence[Outcome]],
+    error: Misjudged | None,
+    trained: int | None,
+    extras: int,
 ) -> dict[str, Estimate]:
     """By our strict rule and by the paper's, also on as many images as the paper counted. Where
     labels leave objects out, `extras` others are allowed; by the rules of places any number is."""
@@ -91,7 +88,7 @@ def known_error(
     tolerance: float,
     answers: Mapping[int, Answers],
     keep: str | Path | None,
-) -> Error | None:
+) -> Misjudged | None:
     """The detector's own error at what was asked; None where no scene can be made of it."""
     shape = next(iter(answers.values())).images.shape[1:3]
     place = Path(keep) if keep else None

@@ -9,12 +9,11 @@ asked for). How many others are allowed there the paper does not say; it reports
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import bdtr, betaincinv
 
+from composcope.evaluation.detect import Misjudged
 from composcope.evaluation.matching import Outcome
 from composcope.results.estimate import ENDS, RESAMPLES, Estimate, resampled, wilson
 
@@ -33,27 +32,7 @@ def is_near(outcome: Outcome) -> bool:
     return outcome.missing <= 2
 
 
-@dataclass(frozen=True)
-class Error:
-    """How often the detector misjudges a drawer that draws exactly what is asked: by K, wrong ones
-    out of `scenes`."""
-
-    scenes: int
-    right: Mapping[int, int]
-    near: Mapping[int, int]
-
-    def share(self, K: int, images: int, trained: int) -> float:
-        """The share of `images` that a perfect drawer may fail at K, as not `right` up to `trained`
-        objects, as not `near` beyond: more would, at the detector's error rate (its upper 95 %
-        bound, Clopper and Pearson 1934), happen once in a hundred evaluations. Never half of the
-        images or more, so that a blank drawer fails however few."""
-        wrong = (self.right if K <= trained else self.near)[K]  # noqa: SIM300 (the paper's)
-        rate = betaincinv(wrong + 1, self.scenes - wrong, 0.95) if wrong < self.scenes else 1.0
-        most = int((bdtr(np.arange(images + 1), images, rate) >= 0.99).argmax())
-        return min(most / images, 0.5 * (1 - 1 / images))
-
-
-def paper_rule(trained: int, error: Error | None) -> Rule:
+def paper_rule(trained: int, error: Misjudged | None) -> Rule:
     """Section E.2: "success" is "for 1 <= K <= N [...] generating exactly K objects, and (rather
     generously) for K > N [...] at least K - 2 and K objects more than 25% of the time, with objects
     appearing in approximately correct locations". N is `trained`. "Exactly" and "at least" are read

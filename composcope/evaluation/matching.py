@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from composcope.errors import InputError
 from composcope.evaluation.detect import Found
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from composcope.diffusion.denoiser import ConditionSet, Drawer
-from composcope.diffusion.sample import noise, noise_levels, walk
+from composcope.diffusion.denoiser import ConditionSet, Drawer, cond_of
+from composcope.diffusion.sample import noise, noise_levels, streams, walk
 from composcope.evaluation.answers import APART, Answers, Images
 from composcope.evaluation.matching import match
 from composcope.results.samples import Record, Samples
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 
 K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 K_WALKED = 6
@@ -70,8 +70,8 @@ def denoising(
     """The denoised image at every noise level on the way to the first image of K; the levels."""
     seed = setting["seed"] + APART * K
     x = noise([seed], model.shape).to(device)
-    cond = model.conditioner([conditions], seed).to(device)
+    cond = cond_of(model.conditioner, [conditions], seed).float().to(device)
     levels = noise_levels(setting["steps"]).to(device)
-    steps = list(walk(model, x, cond, levels, solver, [torch.Generator().manual_seed(seed)]))
+    steps = list(walk(model, x, cond, levels, solver, streams([seed])))
     frames = np.concatenate([model.decode(step.x0.cpu()) for step in steps])
     return frames, np.array([float(step.sigma) for step in steps])

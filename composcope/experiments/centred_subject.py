@@ -46,7 +46,8 @@ def main(
     num: int = 16,
 ) -> list[Row]:
     """Train, measure, and say how wide gradients are in the middle of the image over noise."""
-    place, name = out / preset, "centred" if data is None else data.stem
+    place = out / preset
+    name = "centred" if data is None else data.stem
     side = configure("images", preset).architecture.resolution
     data = data or place / "centred.npz"
     if name == "centred" and not data.exists():

@@ -149,7 +149,9 @@ def to_pixels(images: Pictures) -> Images:
 
 
 class Training:
-    """The state of a training: network, its average, Adam, and the step."""
+    """The state of a training: network, its average, Adam, and the step.
+
+    Not checkpoint.State, which keeps parameters alone: batch norm's running means are buffers."""
 
     def __init__(self, recipe: Recipe, folder: Path, first: Detector | None = None):
         torch.manual_seed(recipe.seed)

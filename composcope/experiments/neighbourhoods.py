@@ -33,7 +33,6 @@ from composcope.report.sheets import sheet
 from composcope.results import Row, add_rows, mean, row
 from composcope.results.arrays import read_arrays, write_arrays
 from composcope.runs import load
-from composcope.runs.model import run_name
 from composcope.scenes.scene import COLORS, SHAPES
 from composcope.study.table import STEPS
 
@@ -62,7 +61,7 @@ def main(
     for run in runs:
         model = load(run)
         for way in (way for way in ways if way != "words"):
-            keep = folder / f"{run_name(run)}-{way}"
+            keep = folder / f"{model.name}-{way}"
             found = evaluate(drawer_of(model, way), range(most + 1), num, steps=steps, keep=keep)
             add_rows(out, found)
             rows += found

@@ -44,11 +44,11 @@ Widths = Float[np.ndarray, " object"]
 Values = Float[np.ndarray, " n"]
 
 
-def pairs(distance: float, num: int, seed: int = 0) -> list[Pair]:
+def pairs(distance: float, num: int) -> list[Pair]:
     """In any direction; the i-th pairs of all distances have one centre and one direction."""
     found: list[Pair] = []
     for index in range(num):
-        chance = np.random.default_rng([seed, index])
+        chance = np.random.default_rng([0, index])
         (u_low, u_high), (v_low, v_high) = MIDDLE
         u, v = chance.uniform(u_low, u_high), chance.uniform(v_low, v_high)
         angle = chance.uniform(0, math.pi)
@@ -178,9 +178,9 @@ def scene_rows(distances: Sequence[float], num: int, view: str, size: int) -> li
     return rows
 
 
-def theory_rows(distances: Sequence[float], view: str, scenes: int = 400) -> list[Row]:
+def theory_rows(distances: Sequence[float], view: str) -> list[Row]:
     """How much of an object lies in its own neighbourhood; Lemma 1 asks for all of it."""
-    widths = half_widths(view, scenes)
+    widths = half_widths(view, scenes=400)
     rows = []
     for distance in distances:
         inside = own_side(distance, widths)

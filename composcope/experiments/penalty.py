@@ -35,6 +35,8 @@ SLACK = 0.1  # of images with none missing at K = 1 that a penalty may cost
 ASKED = (1, 6)
 LOCATIONS_ASKED = len(PAPER_LOCATIONS)  # the largest K of the longer runs
 FOUND, COMPLETE = "penalty/found", "penalty/complete"
+# The sweep's models are exp2 trained a little further: their rows have names of their own, so that
+# no table takes them for exp2's.
 SMALL = {
     "length/found": FOUND,
     "length/complete": COMPLETE,

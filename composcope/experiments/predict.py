@@ -20,12 +20,11 @@ import numpy as np
 from composcope.errors import InputError
 from composcope.evaluation import evaluate
 from composcope.experiments import command
-from composcope.files import read_lines, write_png
+from composcope.files import SHIPPED, read_lines, write_png
 from composcope.locality import locality
 from composcope.report.interventions import prediction_figure
 from composcope.results import Row, add_rows, gather, read_rows, row, where
 from composcope.runs import Config, configure, load
-from composcope.runs.model import SHIPPED
 from composcope.runs.training import start
 from composcope.scenes.labels import LABELS
 from composcope.study import cost

@@ -28,7 +28,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.experiments import command
 from composcope.features.prompts import Composite, Concept, Prompts
 from composcope.features.words import prompt_words, without
-from composcope.files import write_text
+from composcope.files import SHIPPED, write_text
 from composcope.progress import track
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
@@ -43,7 +43,7 @@ SIZE, FOLD, LENGTH = 32, 2, 24  # pixels, pixels a cell, tokens
 SIGMA_REL, BATCH, RATE = 0.1, 16, 2e-3
 EVERY = 100  # steps between checkpoints
 # CLIP's bytes and the merges that our words need: tokens are CLIP's own, their numbers are not.
-TOKENIZER = Path(__file__).parents[1] / "models" / "text_control" / "tokenizer"
+TOKENIZER = SHIPPED / "text_control" / "tokenizer"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def spoken(said: list[str], chance: np.random.Generator) -> str:
     return without(prompt, lost) if chance.random() >= 0.1 else ""
 
 
-def pipeline(seed: int = 0):
+def pipeline():
     """SDXL's parts, small: 1.8 M weights on three levels."""
     importable()
     import transformers as clip
@@ -89,7 +89,7 @@ def pipeline(seed: int = 0):
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     unet = UNet2DConditionModel(
         sample_size=SIZE // FOLD,
         in_channels=3 * FOLD**2,
@@ -163,7 +163,10 @@ def train_unet(pipe, args: Args, said: list[list[str]], x0: Tensor) -> checkpoin
     """A step is a function of its number and the weights before it: what stopped goes on."""
     model = parts(pipe).train()
     state = checkpoint.State(model, "adam", [SIGMA_REL])
-    note, done, recent, sigma_data = args.work / "log.jsonl", 0, [], float(x0.std())
+    note = args.work / "log.jsonl"
+    done = 0
+    recent: list[float] = []
+    sigma_data = float(x0.std())
     if kept := checkpoint.latest(args.work / "checkpoints"):
         done = kept[0]
         state.restore(*kept)

@@ -12,10 +12,10 @@ from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
 from composcope.explore.requests import MOST_CONDITIONS, Described, Picture
 from composcope.features.words import Words
-from composcope.files import read_json
+from composcope.files import SHIPPED, read_json
 from composcope.runs.config import Config
-from composcope.runs.model import SHIPPED, conditioner_of, load, run_folder
-from composcope.scenes.condition import SumOfParts
+from composcope.runs.model import conditioner_of, load, run_folder
+from composcope.scenes.parts import SumOfParts
 from composcope.study.paper import covers, paper_k_max
 
 HELPS = {"local": "local conditions", "composed": "composed scores"}  # interventions in words

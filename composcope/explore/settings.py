@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from composcope.files import SHIPPED
 from composcope.options import Conditioner, Word
-from composcope.study.shipped import SHIPPED
 
 
 @dataclass(frozen=True)

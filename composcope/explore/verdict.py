@@ -7,7 +7,7 @@ import numpy as np
 
 from composcope.evaluation.detect import Found
 from composcope.evaluation.matching import match
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 from composcope.study.table import TOLERANCE
 
 FIELDS = ("x", "y", "color", "shape", "size", "confidence")  # of what was found

@@ -24,10 +24,10 @@ from composcope.diffusion.sample import noise
 from composcope.errors import InputError
 from composcope.features.capture import Read
 from composcope.features.words import prompt_words
+from composcope.files import SHIPPED
 from composcope.tensors import read_tensors
 
 BASE = "stabilityai/stable-diffusion-xl-base-1.0"
-SHIPPED = Path(__file__).parents[1] / "models"
 PARTS = ("down", "mid", "up")
 
 

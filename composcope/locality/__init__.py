@@ -1,6 +1,5 @@
 """What does each pixel of a score look at: which other pixels, and which conditions?"""
 
-from composcope.diffusion.denoiser import Counted
 from composcope.locality.audit import Audit, audit
 from composcope.locality.influence import influence, noised, trajectory
 from composcope.locality.intervention import ComposedScores, LocalConditions, LocalPixels, intervene
@@ -14,7 +13,6 @@ __all__ = [
     "Audit",
     "Clusters",
     "ComposedScores",
-    "Counted",
     "LocalConditions",
     "LocalPixels",
 ]

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, Wrapper, X, check_denoiser
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X, check_denoiser, innermost
 from composcope.diffusion.pixels import stretched
 from composcope.diffusion.sample import denoised, noise, noise_levels
 from composcope.errors import InputError
@@ -267,6 +267,7 @@ def states_at(
     seeds = range(seed, seed + len(images))
     if states == "noised":
         return torch.stack([noised(images, float(sigma), seeds) for sigma in sigmas])
+    # The walk starts at 80 however low the first level is, or its states would not be the model's.
     above = noise_levels(9)[:-1].to(sigmas)
     above = above[above > 1.01 * sigmas[0]]
     start = noise(seeds, images.shape[1:]).to(images)
@@ -275,6 +276,4 @@ def states_at(
 
 def decoder_of(denoiser: Denoiser) -> Callable[[X], np.ndarray]:
     """How x0 becomes a picture: as the innermost denoiser says, if it does."""
-    while isinstance(denoiser, Wrapper):
-        denoiser = denoiser.denoiser
-    return getattr(denoiser, "decode", stretched)
+    return getattr(innermost(denoiser), "decode", stretched)

@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from composcope.diffusion import denoiser as contract
-from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X, plain_sets
+from composcope.diffusion.denoiser import Cond, ConditionSet, Denoiser, X, cond_of, plain_sets
 from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
 
@@ -39,9 +38,7 @@ def is_place(condition: Any) -> bool:
 
 def image_cond(conditioner: Any, condition_sets: Sequence[ConditionSet], x: X, seed: int) -> Cond:
     """cond of each image, if the conditioner gives as many rows as there are images."""
-    return (
-        None if conditioner is None else contract.cond_of(conditioner, condition_sets, seed).to(x)
-    )
+    return None if conditioner is None else cond_of(conditioner, condition_sets, seed).to(x)
 
 
 def places_of(condition_sets: Sequence[ConditionSet], conditioner: Any) -> Places | None:
@@ -65,14 +62,14 @@ def places_of(condition_sets: Sequence[ConditionSet], conditioner: Any) -> Place
 def check_images(images: Any) -> None:
     if not isinstance(images, Tensor) or images.ndim != 4:
         found = list(images.shape) if isinstance(images, Tensor) else type(images).__name__
-        raise InputError(f"audit: images are {found}, not a tensor [batch, channel, height, width]")
+        raise InputError(f"images are {found}, not a tensor [batch, channel, height, width]")
     if not images.is_floating_point() or images.dtype == torch.bfloat16 or not images.numel():
         raise InputError(
-            f"audit: {len(images)} images of {images.dtype}; give some in the denoiser's own x, "
+            f"{len(images)} images of {images.dtype}; give some in the denoiser's own x, "
             "floats that numpy knows"
         )
     if not bool(images.isfinite().all()):
-        raise InputError("audit: the images hold numbers that are not finite")
+        raise InputError("the images hold numbers that are not finite")
 
 
 def check_pixels(pixels: Any) -> tuple[tuple[int, int], ...]:
@@ -96,10 +93,10 @@ def levels_of(sigmas: Any, states: str, images: X) -> Float[Tensor, " levels"]:
 
 def check_levels(sigmas: Tensor, states: str) -> None:
     if states not in STATES:
-        raise InputError(f"audit: states is one of {', '.join(STATES)}, not {states!r}")
+        raise InputError(f"states is one of {', '.join(STATES)}, not {states!r}")
     good = (sigmas > 0) & sigmas.isfinite()
     if sigmas.ndim != 1 or not len(sigmas) or not bool(good.all()):
-        raise InputError("audit: sigmas are a list of noise levels above 0, at least one")
+        raise InputError("sigmas are a list of noise levels above 0, at least one")
     if states == "trajectory" and not bool((sigmas.diff() < 0).all()):
         raise InputError(
             "a trajectory passes through falling noise levels; give the sigmas in that order"
@@ -109,9 +106,9 @@ def check_levels(sigmas: Tensor, states: str) -> None:
 def check_seed_and_radius(seed: Any, radius: Any) -> tuple[int, float]:
     """Both as numbers of Python, which rows can hold."""
     if not isinstance(seed, int | np.integer):
-        raise InputError(f"audit: seed is a whole number, not {seed!r}")
+        raise InputError(f"seed is a whole number, not {seed!r}")
     if not isinstance(radius, int | float | np.floating) or not radius > 0:
-        raise InputError(f"audit: radius is a part of the image's side, above 0, not {radius!r}")
+        raise InputError(f"radius is a part of the image's side, above 0, not {radius!r}")
     return int(seed), float(radius)
 
 
@@ -122,22 +119,22 @@ def check_conditions(
     if condition_sets is None:
         if conditioner is not None:
             raise InputError(
-                "audit: a conditioner and nothing asked; give a condition set for each image: "
+                "a conditioner and nothing asked; give a condition set for each image: "
                 "condition_sets=, on a command line --asked"
             )
         return None, [()] * count
     condition_sets = plain_sets(condition_sets)
     if not isinstance(condition_sets, Sequence) or isinstance(condition_sets, str):
         kind = type(condition_sets).__name__
-        raise InputError(f"audit: condition sets are a list, one set for each image, not {kind}")
+        raise InputError(f"condition sets are a list, one set for each image, not {kind}")
     if len(condition_sets) != count:
-        raise InputError(f"audit: {len(condition_sets)} condition sets for {count} images")
+        raise InputError(f"{len(condition_sets)} condition sets for {count} images")
     for asked in condition_sets:
         check_set(asked)
     found = getattr(denoiser, "conditioner", None) if conditioner is None else conditioner
     if found is None:
         raise InputError(
-            "audit: condition sets without a conditioner that makes cond of them; give conditioner="
+            "condition sets without a conditioner that makes cond of them; give conditioner="
         )
     check_conditioner(found)
     return found, condition_sets

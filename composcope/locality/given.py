@@ -4,6 +4,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from composcope.diffusion.denoiser import conditions_of
 from composcope.errors import InputError, foreign
 from composcope.files import read_json
 from composcope.imports import module_at
@@ -65,4 +66,4 @@ def read_condition_sets(path: Path | None, count: int, pictures: int) -> list[tu
             f"{pictures} images"
         )
     sets = sets * count if len(sets) == 1 else sets[:count]
-    return [tuple(tuple(c) if isinstance(c, list) else c for c in one) for one in sets]
+    return [conditions_of(one) for one in sets]

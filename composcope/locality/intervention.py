@@ -119,9 +119,9 @@ class LocalConditions(Wrapper):
             )
         size = (x.shape[2], x.shape[3])
         conditioner = self.conditioner
-        rows = [each_alone(conditioner, c) for c in cond]
+        rows = [kept_conds(conditioner, c) for c in cond]
         levels = zip(rows, sigma, strict=True)
-        asked = [Asked(alone[1:], conditioner, float(level), size) for alone, level in levels]
+        asked = [Asked(kept[1:], conditioner, float(level), size) for kept, level in levels]
         subsets = [self.neighbourhoods.subsets(one) for one in asked]
         conds = [subset_conds(conditioner, *of) for of in zip(rows, subsets, strict=True)]
         passes = [len(some) for some in subsets]
@@ -192,10 +192,11 @@ class LocalPixels(Wrapper):
         return (own[0][:, None] == i) & (own[1] == j), away < 0.5 / count + self.radius
 
 
-def each_alone(
+def kept_conds(
     conditioner: Any, cond: Float[Tensor, " features"]
 ) -> Float[Tensor, "choices inner"]:
-    """The cond of nothing, then of each condition alone; of EachLeftOut, what it keeps."""
+    """The cond of nothing, then of each condition alone; of EachLeftOut, that of the whole set,
+    then of all but each."""
     if isinstance(conditioner, EachAlone):
         return conditioner.rows(cond)
     return torch.cat([torch.zeros_like(cond)[None], conditioner.split(cond).to(cond)])

@@ -20,8 +20,9 @@ from composcope.pictures import read_picture
 from composcope.runs.config import USUAL_OBJECTS, Config
 from composcope.runs.model import Model, conditioner_of
 from composcope.scenes import sources
-from composcope.scenes.condition import VOCABULARY, SumOfParts
+from composcope.scenes.condition import VOCABULARY
 from composcope.scenes.dataset import Folder, Stream
+from composcope.scenes.parts import SumOfParts
 from composcope.scenes.rules import Rules
 
 WANTED = "PNG or JPEG files right in it"

@@ -20,7 +20,7 @@ from composcope.files import locked
 from composcope.runs.config import Config, Teacher
 from composcope.runs.model import Model, usable
 from composcope.runs.training import Sheet, fit, is_finished, open_run, own_cores
-from composcope.scenes.condition import SumOfParts
+from composcope.scenes.parts import SumOfParts
 
 ASKED = 10**9  # far from the seeds of evaluations: these are not asked for what was practised
 

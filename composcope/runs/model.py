@@ -23,6 +23,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import usable
 from composcope.diffusion.train import SNAPSHOTS
 from composcope.errors import InputError, check_name, told_at
+from composcope.files import SHIPPED
 from composcope.nets.layers import normalize
 from composcope.nets.local_unet import LocalUNet, Patches
 from composcope.nets.unet import UncertaintyHead, UNet
@@ -30,8 +31,6 @@ from composcope.runs.config import Config
 from composcope.scenes.condition import CONDITIONERS, add_outside, conditioner_named
 from composcope.scenes.parts import SumOfParts
 from composcope.tensors import first_line, read_tensors
-
-SHIPPED = Path(__file__).parents[1] / "models"
 
 
 def conditioner_of(config: Config) -> SumOfParts | None:
@@ -231,11 +230,6 @@ def restored(
     model = Model(config, pixels, conditioner=conditioner)
     model.load_state_dict(full)
     return model.eval().requires_grad_(False)
-
-
-def run_name(run: str | Path | None) -> str:
-    """What a run is called in rows: its folder's name."""
-    return Path(str(run)).resolve().name
 
 
 def run_folder(run: str | Path) -> Path:

@@ -23,21 +23,13 @@ from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.diffusion.train import by_the_first, parts_of_batch, processes, train, use
 from composcope.errors import InputError
-from composcope.files import clear, locked, write_png, write_text
+from composcope.files import SHIPPED, clear, locked, write_png, write_text
 from composcope.nets.layers import renormalize
 from composcope.options import line
 from composcope.progress import console
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, complete_config, examples_of, images_of, pixel_constants
-from composcope.runs.model import (
-    SHIPPED,
-    Model,
-    conditioner_of,
-    load,
-    own_device,
-    run_folder,
-    weights_path,
-)
+from composcope.runs.model import Model, conditioner_of, load, own_device, run_folder, weights_path
 from composcope.runs.workers import render_ahead
 from composcope.tensors import read_tensors, save_tensors
 
@@ -253,14 +245,13 @@ def tell_run(what: str, folder: Path, name: str | None, conditioner: str) -> Non
     print(f"the {what} is in {folder}   next: {line(conditioner, after, folder)}")
 
 
-def ship(
-    run: str | Path, name: str, snapshots: Sequence[str] = ("final",), lines: int = 200
-) -> Path:
-    """Add a run to the shipped models: weights in half precision, configuration, a short log."""
+def ship(run: str | Path, name: str, snapshots: Sequence[str] = ("final",)) -> Path:
+    """Add a run to the shipped models: weights in half precision, configuration, 200 lines of log
+    at most."""
     folder, target = run_folder(run), SHIPPED / name
     Config.load(folder / "config.json").save(target / "config.json")
     log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    write_text(target / "log.jsonl", "".join(log[:: -(-len(log) // lines)]))
+    write_text(target / "log.jsonl", "".join(log[:: -(-len(log) // 200)]))
     for snapshot in snapshots:
         model = load(folder, snapshot)
         halved = {key: weight.half() for key, weight in model.named_parameters() if weight.ndim}

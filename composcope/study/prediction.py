@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from composcope.results import Estimate, Row, only, row, spearman, where, with_value
-from composcope.results.estimate import estimate, weights
+from composcope.results import Estimate, Row, only, resampled, row, spearman, where, with_value
+from composcope.results.estimate import estimate
 
 K = 6  # places asked for: twice as many as most trainings had
 FEWEST = 4  # runs, below which nothing is said
@@ -83,8 +83,7 @@ def held_out(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"])
     """Each run predicted by the straight line through all others; the root of the mean square of
     what is missed, with an interval over runs."""
     missed = np.array([missed_by(early, final, k) for k in range(len(early))])
-    means = weights(len(missed)) @ missed**2
-    return estimate(np.sqrt(means), len(missed))
+    return estimate(np.sqrt(resampled(missed**2)), len(missed))
 
 
 def missed_by(early: Float[np.ndarray, " run"], final: Float[np.ndarray, " run"], k: int) -> float:

@@ -10,10 +10,10 @@ import msgspec
 from rich.table import Table
 
 from composcope.errors import InputError
+from composcope.files import SHIPPED
 from composcope.progress import terminal_table
 from composcope.results import Row, gather, only, where
 
-SHIPPED = Path(__file__).parents[1] / "models"
 HERE = Path("results")  # where commands put their rows
 Folders = Sequence[str | Path]
 REACHED = {"K_max": "value", "low": "low", "high": "high"}  # of a row

@@ -25,8 +25,8 @@ from composcope.report.tables import by_number, by_places, localities
 from composcope.results import Row, gather, where
 from composcope.runs.config import Config, Teacher, flat
 from composcope.runs.model import conditioner_of
-from composcope.scenes.condition import SumOfParts
 from composcope.scenes.labels import most_unlabelled
+from composcope.scenes.parts import SumOfParts
 from composcope.study.effects import Side
 from composcope.study.paper import paper_k_max
 from composcope.study.table import BY_NAME, LABELS, trained_on

@@ -233,12 +233,13 @@ def of_measurements() -> list[Reader]:
     prompts["composites"] = [{"name": "ab", "prompt": "a b", "parts": ["a", "b"]}]
     images = np.zeros((1, 8, 8, 3), np.uint8)
     thing = {"x": 0.1, "y": 0.2, "color": "red", "shape": "cube", "size": "small", "confidence": 1}
-    answered = {"asked": [[[0.1, 0.2]]], "found": [[thing]], "source": {"seed": 0}}
+    answered = {"asked": [[[0.1, 0.2]]], "found": [[thing]]}
     shown = {"asked": [["red"]], "met": [[True]], "found": [[[0.1, 0.2]]], "walked": ["red"]}
     about = np.array(json.dumps({"run": "exp1"}))
 
     def answers(text: bytes) -> bytes:
-        return npz(images=images, record=np.frombuffer(text, np.uint8))
+        record = np.array(text.decode(errors="replace"))
+        return npz(images=images, record=record, made_from=about)
 
     def samples(text: bytes) -> bytes:
         record = np.array(text.decode(errors="replace"))
