@@ -208,8 +208,8 @@ def test_figures_of_other_models_are_drawn_from_what_is_kept():
     own = page(Material([*words, third], maps=[({"run": "text"}, maps), ({"run": "exp1"}, maps)]))
     assert own.count("text: what pixels look at") == 2  # the words under it and its description
     assert "exp1: what pixels look at" not in own
-    assert "The influence of each word of a prompt" in own
-    assert "The influence of each word of a prompt" not in page(Material(words))
+    assert "The influence of each word at two places" in own
+    assert "The influence of each word at two places" not in page(Material(words))
 
 
 @pytest.fixture(scope="module")

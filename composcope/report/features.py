@@ -162,7 +162,9 @@ def words_over_time(rows: Sequence[Row]) -> Figure:
         panel.set_title(f"pixel {pixel} of the latent")
         panel.invert_xaxis()
     panels[0].set_ylabel("influence $I_k$")
-    legend(panels[0])
+    columns = 8
+    named = by_line(columns, *panels[0].get_legend_handles_labels())
+    figure.legend(*named, loc="outside upper left", ncols=columns, fontsize=8)
     return figure
 
 

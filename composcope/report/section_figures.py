@@ -165,7 +165,8 @@ def elsewhere_figures(material: Material) -> list[Shown]:
     own = of_rooms(material.rows, "features")
     texts = {row.run for row in where(own, what="features/share_in_third")}
     spoken = where(material.rows, what="locality/influence", run=texts)
-    heard = "The influence of each word of a prompt at two places, from high noise to low."
+    prompt = spoken[0].setting if spoken else ""
+    heard = f"The influence of each word at two places, from high noise to low ({prompt})."
     shown = those(
         {
             "Colours asked for and drawn.": met(lines, 5, "colours"),
