@@ -321,7 +321,9 @@ def test_pictures_are_whole_multiples(side, width):
             )
         ],
         [Row("features/between", 0.1, n=100, run="color", snapshot="early", layer="x", index=0)],
-        [Row("features/between", 0.1, n=10, run="text_control", layer="x", index=0)],
+        [Row("features/between", 0.1, n=10, run="text_control", setting="guidance 5", layer="x")],
+        [Row("locality/square", 3.0, n=1, run="text_control", setting='"a red cube", guidance 5')],
+        [Row("locality/square", 3.0, n=4, run="my_model.py:denoiser", states="noised")],
         [Row("theory/lemma1/length", 1.0, claim="some", holds=True)],
         [Row("circles/accuracy", 0.5, n=32, run="circles", contrast=0.5, images=16000, seed=1)],
     ],
@@ -338,6 +340,17 @@ def test_commands_are_commands(rows, monkeypatch):
     for coordinate, value in told.items():
         if value is not None and hasattr(args, coordinate) and name != "features":
             assert getattr(args, coordinate) == value, coordinate
+    assert row.run in (None, "circles") or shlex.quote(row.run) in command(rows)
+    assert (name == "audit") == (":" in (row.run or ""))
+
+
+def test_what_was_measured_in_python_is_told_no_command():
+    """A drawer of one's own: its rows have no snapshot."""
+    for what in ("length/found", "locality/square"):
+        assert command([Row(what, 3.0, n=4, K=2, run="mine", asked="paper")]) == ""
+    given = {"asked": "given", "setting": "asked for red"}
+    assert command([Row("locality/square", 3.0, run="mine", **given)]) == ""
+    assert command([Row("length/found", 3.0, run="ideal machine")]).endswith("score_machines")
 
 
 @pytest.mark.parametrize("room", ["overlap", "penalty", "predict", "text", "training"])

@@ -32,7 +32,7 @@ def calls(rows: Sequence[Row]) -> str:
     parts = []
     for own in made.values():
         how = html.escape(coordinates(own[0], ONE_CALL))
-        title = f"<h4>{cell(command_cell(command(own)))}</h4>"
+        title = f"<h4>{cell(command_cell(command(own)) or 'measured in Python')}</h4>"
         parts.append(f"{title}<p class=small>{how}</p>{number_table(own)}")
     return "".join(parts)
 
