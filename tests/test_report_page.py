@@ -17,6 +17,7 @@ from composcope.errors import InputError
 from composcope.report import tables
 from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
+from composcope.report.every_number import every_number
 from composcope.report.figures import growth
 from composcope.report.marks import EXP1, EXP2_LOCAL, two
 from composcope.report.material import Material, material
@@ -351,6 +352,15 @@ def test_what_was_measured_in_python_is_told_no_command():
     given = {"asked": "given", "setting": "asked for red"}
     assert command([Row("locality/square", 3.0, run="mine", **given)]) == ""
     assert command([Row("length/found", 3.0, run="ideal machine")]).endswith("score_machines")
+
+
+def test_moments_of_one_training_are_one_line_under_one_command():
+    where = {"run": "circles", "contrast": 0.5, "seed": 1, "concept": "size"}
+    early = Row("circles/accuracy", 0.15, step=15, images=960, **where)
+    shown = every_number([early, replace(early, value=0.3, step=30, images=1920)])
+    assert shown.count("<h4>") == 1 and "--images 1920" in shown
+    assert shown.count("<tr>") == 2  # titles and one line
+    assert shown.index("step 15</small> 0.15") < shown.index("step 30</small> 0.30")
 
 
 @pytest.mark.parametrize("room", ["overlap", "penalty", "predict", "text", "training"])

@@ -47,7 +47,8 @@ def command(rows: Sequence[Row]) -> str:
     if row.run == "circles" and row.claim:  # of several trainings
         return "python -m composcope.experiments.circles"
     if row.room == "circles":
-        circles = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
+        images = max(one.images or 0 for one in rows) or None  # of its last moment
+        circles = {"--contrast": row.contrast, "--images": images, "--seed": row.seed}
         return command_line("sim --circles", circles)
     if row.room in EXPERIMENTS:
         return f"python -m composcope.experiments.{EXPERIMENTS[row.room]}"

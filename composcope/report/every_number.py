@@ -12,7 +12,7 @@ from composcope.results import Row, grouped
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
 # Equal in all rows that one command makes.
 ONE_CALL: tuple[str, ...] = (
-    *("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states"),
+    *("snapshot", "weights", "intervention", "asked", "tolerance", "steps", "states"),
     *("seed", "setting", "contrast"),
 )
 ONE_LINE: tuple[str, ...] = (
