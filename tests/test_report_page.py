@@ -363,6 +363,12 @@ def test_moments_of_one_training_are_one_line_under_one_command():
     assert shown.index("step 15</small> 0.15") < shown.index("step 30</small> 0.30")
 
 
+def test_each_radius_of_an_intervention_has_its_command():
+    near = rows_of("exp2", 5.0, intervention="local", radius=0.125)
+    shown = every_number([*near, *rows_of("exp2", 5.0, intervention="local", radius=0.275)])
+    assert re.findall(r"--radius [\d.]+", shown) == ["--radius 0.125", "--radius 0.275"]
+
+
 @pytest.mark.parametrize("room", ["overlap", "penalty", "predict", "text", "training"])
 def test_commands_of_experiments_are_modules(room):
     python, option, module = command([Row(f"{room}/found", 1.0, run="exp1")]).split()

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
+from composcope.report.material import done_radius
 from composcope.results import Row
 from composcope.study.shipped import SHIPPED
 from composcope.study.table import BY_NAME, MACHINES, TRAINED_FURTHER
@@ -83,8 +84,7 @@ def weights_of(row: Row) -> str:
 def of_model(start: str, row: Row, words: Mapping[str, object]) -> str:
     """With which weights, and what was done to them."""
     about: dict[str, object] = {"--snapshot": None if row.snapshot == "final" else row.snapshot}
-    about |= {"--intervention": row.intervention}
-    about |= {"--radius": row.radius if row.intervention else None}
+    about |= {"--intervention": row.intervention, "--radius": done_radius(row)}
     return command_line(f"{start} {weights_of(row)}", {**about, **words})
 
 
