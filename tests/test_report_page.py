@@ -281,6 +281,8 @@ def test_where_others_are_told_the_paper_is_compared_by_places_alone():
     assert alone["K_max by places alone [95 %]"] == ""
     assert both["K_max by places alone [95 %]"] == "8 [6, 9], up to 8 extras"
     assert both["K_max [95 %]"] == "0 [0, 1]"
+    few = tables.length_line([harsh, places, others[-1]], Side("exp2l"))  # only K = 9 was asked
+    assert few["K_max by places alone [95 %]"] == "8 [6, 9]"
 
 
 def test_every_intervention_of_exp2_has_a_line_with_what_it_fills():
