@@ -23,6 +23,7 @@ from composcope.files import parse_json
 from composcope.results.arrays import read_origin, write_arrays
 
 NAME = "samples*.npz"  # one file a model and intervention
+K_SHOWN = (1, 3, 6, 9)  # the columns of Figure 1
 Place = tuple[float, float]  # (u, v) in image sides from the upper left corner
 
 
