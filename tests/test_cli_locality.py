@@ -177,14 +177,14 @@ def test_the_scatter_pairs_k_max_with_locality_of_the_same_weights():
             rows.append(Row(what, 0.5, n=99, **model, intervention="local"))
     old = {"run": "b", "snapshot": "final", "weights": "0", "asked": "paper"}
     rows.append(Row(what, 0.1, n=99, states="trajectory", **old))
-    points = dots(rows, "paper", 0.1)
+    points = dots(rows, "paper")
     want = [("a", "early", 0, -1), ("a", "final", 1, 0), ("b", "final", 2, 1)]
     assert [(p.run, p.snapshot, p.reach.value, p.reach.low) for p in points] == want
     assert [p.locality.value for p in points] == pytest.approx([0.2, 0.4, 0.6])
     assert correlation(points).value == pytest.approx(1.0)
-    assert correlation(dots(rows, "strict", 0.1)).value == pytest.approx(-1.0)
+    assert correlation(dots(rows, "strict")).value == pytest.approx(-1.0)
     assert correlation(points[:2]) is None
-    filled = dots(rows, "filled", 0.1)
+    filled = dots(rows, "filled")
     assert [p.reach.value for p in filled] == [0, 1.5, 3]
     panels = scatter({"paper": points, "filled": filled}).axes
     assert [panel.get_title().endswith(" 1], 3 dots") for panel in panels] == [True, True]

@@ -20,7 +20,7 @@ from composcope.report.cells import Html, Table, command_cell
 from composcope.report.marks import Verdict
 from composcope.report.material import Material
 from composcope.report.tables import by_number
-from composcope.results import Row, add_rows
+from composcope.results import Row, add_rows, gather
 from composcope.results.samples import Record, Samples
 from composcope.runs.model import SHIPPED
 from composcope.scenes.condition import PAPER_LOCATIONS
@@ -338,6 +338,17 @@ def test_the_tree_is_there():
     ]
     assert len(named) > 10
     assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_all_that_ships_stands_in_the_table_of_rows():
+    """Claims of theory have names of their own."""
+    lines = (DOCS / "architecture.md").read_text().partition("| what |")[2].partition("##")[0]
+    listed = set()
+    for line in lines.strip().split("\n")[2:]:
+        room, _, names = line.split("|")[1].strip().partition("/")
+        listed |= {f"{room}/{name}" for name in names.split(", ")}
+    measured = {row.what for row in gather([SHIPPED]) if row.room not in ("theory", "sim")}
+    assert len(measured) > 30 and not measured - listed
 
 
 # ----------------------------------------------------------------------------

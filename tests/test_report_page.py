@@ -17,6 +17,7 @@ from composcope.errors import InputError
 from composcope.report import tables
 from composcope.report.commands import command
 from composcope.report.drawing import multiple, style
+from composcope.report.every_number import every_number
 from composcope.report.figures import growth
 from composcope.report.marks import EXP1, EXP2_LOCAL, two
 from composcope.report.material import Material, material
@@ -280,6 +281,8 @@ def test_where_others_are_told_the_paper_is_compared_by_places_alone():
     assert alone["K_max by places alone [95 %]"] == ""
     assert both["K_max by places alone [95 %]"] == "8 [6, 9], up to 8 extras"
     assert both["K_max [95 %]"] == "0 [0, 1]"
+    few = tables.length_line([harsh, places, others[-1]], Side("exp2l"))  # only K = 9 was asked
+    assert few["K_max by places alone [95 %]"] == "8 [6, 9]"
 
 
 def test_every_intervention_of_exp2_has_a_line_with_what_it_fills():
@@ -321,7 +324,9 @@ def test_pictures_are_whole_multiples(side, width):
             )
         ],
         [Row("features/between", 0.1, n=100, run="color", snapshot="early", layer="x", index=0)],
-        [Row("features/between", 0.1, n=10, run="text_control", layer="x", index=0)],
+        [Row("features/between", 0.1, n=10, run="text_control", setting="guidance 5", layer="x")],
+        [Row("locality/square", 3.0, n=1, run="text_control", setting='"a red cube", guidance 5')],
+        [Row("locality/square", 3.0, n=4, run="my_model.py:denoiser", states="noised")],
         [Row("theory/lemma1/length", 1.0, claim="some", holds=True)],
         [Row("circles/accuracy", 0.5, n=32, run="circles", contrast=0.5, images=16000, seed=1)],
     ],
@@ -338,6 +343,32 @@ def test_commands_are_commands(rows, monkeypatch):
     for coordinate, value in told.items():
         if value is not None and hasattr(args, coordinate) and name != "features":
             assert getattr(args, coordinate) == value, coordinate
+    assert row.run in (None, "circles") or shlex.quote(row.run) in command(rows)
+    assert (name == "audit") == (":" in (row.run or ""))
+
+
+def test_what_was_measured_in_python_is_told_no_command():
+    """A drawer of one's own: its rows have no snapshot."""
+    for what in ("length/found", "locality/square"):
+        assert command([Row(what, 3.0, n=4, K=2, run="mine", asked="paper")]) == ""
+    given = {"asked": "given", "setting": "asked for red"}
+    assert command([Row("locality/square", 3.0, run="mine", **given)]) == ""
+    assert command([Row("length/found", 3.0, run="ideal machine")]).endswith("score_machines")
+
+
+def test_moments_of_one_training_are_one_line_under_one_command():
+    where = {"run": "circles", "contrast": 0.5, "seed": 1, "concept": "size"}
+    early = Row("circles/accuracy", 0.15, step=15, images=960, **where)
+    shown = every_number([early, replace(early, value=0.3, step=30, images=1920)])
+    assert shown.count("<h4>") == 1 and "--images 1920" in shown
+    assert shown.count("<tr>") == 2  # titles and one line
+    assert shown.index("step 15</small> 0.15") < shown.index("step 30</small> 0.30")
+
+
+def test_each_radius_of_an_intervention_has_its_command():
+    near = rows_of("exp2", 5.0, intervention="local", radius=0.125)
+    shown = every_number([*near, *rows_of("exp2", 5.0, intervention="local", radius=0.275)])
+    assert re.findall(r"--radius [\d.]+", shown) == ["--radius 0.125", "--radius 0.275"]
 
 
 @pytest.mark.parametrize("room", ["overlap", "penalty", "predict", "text", "training"])

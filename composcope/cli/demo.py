@@ -19,9 +19,9 @@ from composcope.report.page import write_page
 from composcope.report.sheets import sheet
 from composcope.report.words import headline
 from composcope.results import Row, add_rows, where
+from composcope.results.samples import K_SHOWN
 from composcope.study.shipped import ships
 
-K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 # What is drawn live: a shipped model, and whether its conditions are made local at sampling time.
 DRAWN = (("exp1", False), ("exp2", False), ("exp2", True), ("exp2l", False))
 LOOKED_AT = ("exp1", "exp2")

@@ -10,10 +10,9 @@ from composcope.diffusion.denoiser import ConditionSet, Drawer, cond_of
 from composcope.diffusion.sample import noise, noise_levels, streams, walk
 from composcope.evaluation.answers import APART, Answers, Images
 from composcope.evaluation.matching import match
-from composcope.results.samples import Record, Samples
+from composcope.results.samples import K_SHOWN, Record, Samples
 from composcope.scenes.parts import SumOfParts
 
-K_SHOWN = (1, 3, 6, 9)  # the paper's Figure 1
 K_WALKED = 6
 SHOWN_EACH = 4
 SHOWN_OTHERS = 2  # of every other K

@@ -15,12 +15,12 @@ from composcope.files import write_png
 from composcope.report.evaluation import curve_figure
 from composcope.report.sheets import sheet
 from composcope.results import Row, where
+from composcope.results.samples import K_SHOWN
 from composcope.runs import load
 from composcope.study.effects import Side
 from composcope.study.plan import steps_of, study_rows
 
 RUNS = ("exp1", "exp2", "exp3", "exp1-five")
-K_SHOWN = (1, 3, 6, 9)
 
 
 def figure_1(folders: Sequence[Path], steps: int, each: int = 3) -> Image:

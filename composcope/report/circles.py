@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from composcope.report.locality import whiskers
 from composcope.report.theory import label_axes, panels
 from composcope.results import Row, grouped, where
 
@@ -21,12 +22,12 @@ def circles_figure(rows: Sequence[Row]) -> Figure:
     for axis, concept in zip(axes, ("colour", "size"), strict=False):
         for combination, color in COMBINATIONS.items():
             found = where(ordered, concept=concept, condition=combination)
-            ends = [(row.step, row.value, row.low, row.high) for row in found]
-            step, value, low, high = np.array(ends).T
+            steps = [row.step or 0 for row in found]
+            values = [row.estimate.value for row in found]
+            bars = whiskers(*(row.estimate for row in found))
             style, words = ("o-", " (unseen)") if combination == UNSEEN else (".--", "")
-            bars = np.clip([value - low, high - value], 0, None)
             label = combination + words
-            axis.errorbar(step, value, bars, fmt=style, label=label, color=color, elinewidth=0.7)
+            axis.errorbar(steps, values, bars, fmt=style, label=label, color=color, elinewidth=0.7)
     label_axes(axes[0], "training step", "share of draws")
     axes[1].set(xlabel="training step", ylabel="share of draws")  # the same lines
     of_unseen = where(ordered, condition=UNSEEN)

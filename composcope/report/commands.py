@@ -3,9 +3,10 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
+from composcope.report.material import done_radius
 from composcope.results import Row
 from composcope.study.shipped import SHIPPED
-from composcope.study.table import BY_NAME, TRAINED_FURTHER
+from composcope.study.table import BY_NAME, MACHINES, TRAINED_FURTHER
 
 # Of rows that no command makes: the experiment that does.
 EXPERIMENTS = {
@@ -27,9 +28,10 @@ def command(rows: Sequence[Row]) -> str:
     run = shlex.quote(str(row.run))
     number = max((one.n for one in rows if one.n is not None), default=None)
     seed = row.seed or None
-    if row.room == "length" and row.snapshot is None:  # drawn by no trained model
-        given = f"composcope evaluate --images {run} --asked asked.json"
-        return given if row.asked == "given" else "python -m composcope.experiments.score_machines"
+    if row.room == "locality" and row.states == "noised" and ":" in run:  # FILE.py:NAME
+        return command_line(f"audit {run} --images DIR", {"--num": number, "--seed": seed})
+    if row.room in ("length", "locality", "features") and row.snapshot is None:
+        return of_no_run(row, number)
     if row.room == "length":
         random = row.asked == "random" and row.tolerance is not None
         words: dict[str, object] = {"--way": "random" if random else None, "--num": number}
@@ -41,18 +43,30 @@ def command(rows: Sequence[Row]) -> str:
     if row.room == "locality":
         states = None if row.states == "trajectory" else row.states
         return of_model("locality", row, {"--states": states, "--num": number, "--seed": seed})
-    if row.room == "features" and row.snapshot is None:  # of a text-to-image pipeline
-        return command_line(f"features --sdxl {run}", {"--seeds": number})
     if row.room == "features":
         return of_model("features", row, {"--num": number, "--seed": seed})
     if row.run == "circles" and row.claim:  # of several trainings
         return "python -m composcope.experiments.circles"
     if row.room == "circles":
-        circles = {"--contrast": row.contrast, "--images": row.images, "--seed": row.seed}
+        images = max(one.images or 0 for one in rows) or None  # of its last moment
+        circles = {"--contrast": row.contrast, "--images": images, "--seed": row.seed}
         return command_line("sim --circles", circles)
     if row.room in EXPERIMENTS:
         return f"python -m composcope.experiments.{EXPERIMENTS[row.room]}"
     return f"composcope {row.room}"
+
+
+def of_no_run(row: Row, number: int | None) -> str:
+    """Of what composcope did not train; "" where only Python code of one's own measures it."""
+    run = shlex.quote(str(row.run))
+    if row.room == "length" and row.asked == "given":
+        return f"composcope evaluate --images {run} --asked asked.json"
+    if row.run in MACHINES:
+        return "python -m composcope.experiments.score_machines"
+    if row.asked is None and row.setting is not None:  # prompts of a text-to-image pipeline
+        asked = {"--prompt": "PROMPT"} if number == 1 else {"--seeds": number}  # one has one image
+        return command_line(f"features --sdxl {run}", asked)
+    return ""
 
 
 def weights_of(row: Row) -> str:
@@ -70,8 +84,7 @@ def weights_of(row: Row) -> str:
 def of_model(start: str, row: Row, words: Mapping[str, object]) -> str:
     """With which weights, and what was done to them."""
     about: dict[str, object] = {"--snapshot": None if row.snapshot == "final" else row.snapshot}
-    about |= {"--intervention": row.intervention}
-    about |= {"--radius": row.radius if row.intervention else None}
+    about |= {"--intervention": row.intervention, "--radius": done_radius(row)}
     return command_line(f"{start} {weights_of(row)}", {**about, **words})
 
 

@@ -27,6 +27,7 @@ COLUMNS = {
     "error": "detector errs",
 }
 SHARES = ("exact", "complete", "error")  # the others are objects an image
+EACH = 8  # images of each K on a sheet
 
 
 def evaluation_table(rows: Sequence[Row]) -> Group:
@@ -64,7 +65,7 @@ def verdict_text(row: Row) -> str:
     return f"K_max, {words}: {row.value}   95 % interval {row.low} to {row.high}"
 
 
-def answer_sheet(answers: Sequence[Any], columns: int = 8) -> Image:
+def answer_sheet(answers: Sequence[Any]) -> Image:
     """The first images of each K in a row, asked places as dots and found ones as rings.
 
     answers: what an evaluation keeps, with `images`, `asked` and `found` (evaluation/answers.py).
@@ -74,12 +75,12 @@ def answer_sheet(answers: Sequence[Any], columns: int = 8) -> Image:
     rings: list[Sequence] = []
     for some in answers:
         blank = np.full_like(some.images[0], 255)
-        for i in range(columns):
+        for i in range(EACH):
             drawn = i < len(some.images)
             images.append(some.images[i] if drawn else blank)
             dots.append([c for c in some.asked[i] if np.shape(c) == (2,)] if drawn else [])
             rings.append([(thing.x, thing.y) for thing in some.found[i]] if drawn else [])
-    return sheet(np.stack(images), dots, rings, columns)
+    return sheet(np.stack(images), dots, rings, EACH)
 
 
 def curve_figure(rows: Sequence[Row]) -> Figure:

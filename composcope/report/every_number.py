@@ -7,14 +7,10 @@ from dataclasses import replace
 from composcope.report.cells import Html, Line, Table, cell, command_cell, folded, html_table
 from composcope.report.commands import command
 from composcope.report.marks import two, with_interval
+from composcope.report.material import CALL, call
 from composcope.results import Row, grouped
 
 ALONG = ("K", "sigma", "index", "step")  # what a line of numbers runs over
-# Equal in all rows that one command makes.
-ONE_CALL: tuple[str, ...] = (
-    *("snapshot", "images", "weights", "intervention", "asked", "tolerance", "steps", "states"),
-    *("seed", "setting", "contrast"),
-)
 ONE_LINE: tuple[str, ...] = (
     *("radius", "rule", "K", "max_K", "sigma", "level", "pixel", "condition", "part"),
     *("maps", "concept"),
@@ -28,11 +24,11 @@ def every_number(rows: Sequence[Row]) -> str:
 
 
 def calls(rows: Sequence[Row]) -> str:
-    made = grouped(rows, lambda row: (row.room, *(getattr(row, field) for field in ONE_CALL)))
+    made = grouped(rows, lambda row: (row.room, *call(row)))
     parts = []
     for own in made.values():
-        how = html.escape(coordinates(own[0], ONE_CALL))
-        title = f"<h4>{cell(command_cell(command(own)))}</h4>"
+        how = html.escape(coordinates(own[0], CALL))
+        title = f"<h4>{cell(command_cell(command(own)) or 'measured in Python')}</h4>"
         parts.append(f"{title}<p class=small>{how}</p>{number_table(own)}")
     return "".join(parts)
 

@@ -57,8 +57,8 @@ def overlap_figure(rows: Sequence[Row]) -> Figure:
 def close_figure(pictures: Sequence[Kept]) -> Figure:
     """What models draw at two places (dots) that come closer: a row a model, from near to far."""
     columns = max(len(arrays["distances"]) for _, arrays in pictures)
-    high, wide = 1.05 * len(pictures) + 0.3, 1.0 * columns + 1.3
-    figure = Figure(figsize=(wide, high), layout="constrained")
+    size = (1.0 * columns + 1.3, 1.05 * len(pictures) + 0.3)
+    figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(pictures), columns, squeeze=False)
     for panels, (about, arrays) in zip(grid, pictures, strict=True):
         for panel in panels:

@@ -15,6 +15,7 @@ from composcope.report.drawing import by_line, legend
 from composcope.report.looks import Look, look
 from composcope.report.marks import with_interval
 from composcope.results import Estimate, Row, grouped, spearman, where, with_value
+from composcope.study.table import TOLERANCE
 
 COLORS = ("blue", "orange", "green", "red", "purple", "brown", "pink", "cyan")  # Matplotlib's tab:
 # Sizes of dots, by how far the training had come.
@@ -181,10 +182,10 @@ class Dot:
     locality: Estimate  # conditional locality
 
 
-def dots(rows: Sequence[Row], reach: str = "paper", tolerance: float | None = 0.1) -> list[Dot]:
+def dots(rows: Sequence[Row], reach: str = "paper") -> list[Dot]:
     """Models of which both are known: how far they compose (a key of REACHES), at the paper's
-    places, without intervention, at one tolerance; conditional locality along trajectories at the
-    usual conditions.
+    places, without intervention, at the usual tolerance; conditional locality along trajectories
+    at the usual conditions.
 
     The two are of the same weights: run, snapshot and fingerprint agree."""
     plain = where(rows, intervention=None, asked="paper")
@@ -194,7 +195,7 @@ def dots(rows: Sequence[Row], reach: str = "paper", tolerance: float | None = 0.
     looked = where(plain, what="locality/conditional_locality", states="trajectory", setting=None)
     local = newest(looked)
     found = []
-    for model, row in newest(where(plain, tolerance=tolerance, **how)).items():
+    for model, row in newest(where(plain, tolerance=TOLERANCE, **how)).items():
         if model not in local or row.value is None or local[model].value is None:
             continue
         trained = row.trained if row.trained is not None else local[model].trained

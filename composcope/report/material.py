@@ -19,6 +19,11 @@ from composcope.study.table import TOLERANCE
 
 Kept = tuple[Mapping[str, Any], Mapping[str, np.ndarray]]  # the coordinates of a model, its arrays
 FINAL = ["final", None]
+# Equal in all rows that one command makes.
+CALL: tuple[str, ...] = (
+    *("snapshot", "weights", "intervention", "asked", "tolerance", "steps", "states"),
+    *("seed", "setting", "contrast"),
+)
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,7 @@ def samples_behind(rows: Sequence[Row]) -> dict[tuple, int]:
 def measurement(row: Row) -> tuple:
     """What one call of a measurement gives rows of, whatever its number of samples, K or noise
     levels; claims of theory are measured one by one."""
-    radius = row.radius if row.intervention else None
-    model = (row.run, row.snapshot, row.intervention, radius)
+    model = (row.run, row.snapshot, row.intervention, done_radius(row))
     how = (row.asked, row.tolerance, row.states, row.contrast, row.seed)
     return (row.what if row.claim else row.room, *model, *how)
 
@@ -113,9 +117,13 @@ def of_side(rows: Sequence[Row], side: Side, what: str, **coordinates: Any) -> l
 
 
 def call(row: Row) -> tuple:
-    """How the model of a row was asked and judged."""
-    names = ("weights", "asked", "tolerance", "steps", "seed", "setting", "states")
-    return tuple(getattr(row, name) for name in names)
+    """How the model of a row was made, asked and judged."""
+    return (done_radius(row), *(getattr(row, name) for name in CALL))
+
+
+def done_radius(row: Row) -> float | None:
+    """Of the intervention; without one a radius only says what counts as near."""
+    return row.radius if row.intervention else None
 
 
 def usualness(rows: Sequence[Row]) -> tuple:

@@ -11,13 +11,12 @@ from composcope.report.cells import prose
 from composcope.report.drawing import address, mosaic, multiple, svg
 from composcope.report.marks import EXP1, EXP2, EXP2_LOCAL, EXP2L, kind, name
 from composcope.report.material import FINAL, Material
-from composcope.results.samples import Samples
+from composcope.results.samples import K_SHOWN, Samples
 from composcope.study.effects import Side, side_of
 from composcope.study.table import BY_NAME
 
 WIDE = 6  # inches: wider figures do not share their line
 TALL = 5  # inches: higher figures stand beside two others
-SHOWN_K = (1, 3, 6, 9)  # the columns of Figure 1
 FIGURE_1 = (EXP1, EXP2, EXP2_LOCAL, EXP2L)
 SECONDS_A_FRAME = 0.28
 HOLD = 5  # times that the last frame of an animation is shown
@@ -104,11 +103,11 @@ def crossed(places: Sequence) -> str:
 
 def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> str:
     """Columns K = 1, 3, 6, 9; a row a model; every picture the first from its seed, not chosen."""
-    parts = ["<span class=corner></span>", *(f"<span class=k>K = {K}</span>" for K in SHOWN_K)]
+    parts = ["<span class=corner></span>", *(f"<span class=k>K = {K}</span>" for K in K_SHOWN)]
     for side in sides:
         who = html.escape(name(side))
         parts.append(f"<div class=who><b>{who}</b>{html.escape(kind(side))}</div>")
-        parts += [shot(material.samples_of(side), K) for K in SHOWN_K]
+        parts += [shot(material.samples_of(side), K) for K in K_SHOWN]
     return f"<div class=one>{''.join(parts)}</div>"
 
 
@@ -119,7 +118,7 @@ def sheets(material: Material) -> str:
     for samples in sorted(
         material.samples, key=lambda some: place.get(str(some.about.get("run")), 99)
     ):
-        Ks = [K for K in SHOWN_K if samples.of(K)]
+        Ks = [K for K in K_SHOWN if samples.of(K)]
         if samples.about.get("snapshot") not in FINAL or not Ks:
             continue
         columns = max(len(samples.of(K)) for K in Ks)

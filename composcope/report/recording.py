@@ -40,8 +40,8 @@ def recording(samples: Mapping[str, Samples], maps: Mapping[str, Maps]) -> str:
     for quality in QUALITIES:
         figures = [sliding_figure_1(samples, Ks, quality)] if Ks else []
         figures += [figure_2(alike, quality)] if alike else []
-        style, script = asset("recording.css"), asset("recording.js")
-        fragment = f"<div class=recording>{style}{''.join(figures)}</div>{script}"
+        shown = f"{asset('recording.css')}{''.join(figures)}"
+        fragment = f"<div class=recording>{shown}</div>{asset('recording.js')}"
         if len(fragment.encode()) <= LARGEST:
             return fragment
     raise InputError(f"recording: more than {LARGEST} bytes; give fewer images or smaller ones")
@@ -74,7 +74,8 @@ def square(gradient: Float[np.ndarray, "h w"], pixel: Sequence[int], part: float
     energy = gradient**2
     row, column = pixel
     for reach in range(max(gradient.shape)):
-        top, left = max(row - reach, 0), max(column - reach, 0)
+        top = max(row - reach, 0)
+        left = max(column - reach, 0)
         if energy[top : row + reach + 1, left : column + reach + 1].sum() >= part * energy.sum():
             return 2 * reach + 1
     return 2 * max(gradient.shape) + 1
@@ -85,7 +86,8 @@ def square(gradient: Float[np.ndarray, "h w"], pixel: Sequence[int], part: float
 
 def sliding_figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality: int) -> str:
     """A row of pictures a model; the slider is K."""
-    data, models = [], []
+    data: list[dict[str, Any]] = []
+    models: list[str] = []
     for name, some in samples.items():
         chosen = {K: some.of(K)[:SHOWN_EACH] for K in Ks}
         record = some.record
@@ -119,7 +121,8 @@ def sliding_figure_1(samples: Mapping[str, Samples], Ks: Sequence[int], quality:
 
 def figure_2(maps: Mapping[str, Maps], quality: int) -> str:
     """A picture a model; the slider is the noise level, and a pixel can be chosen by clicking."""
-    data, models = [], []
+    data: list[dict[str, Any]] = []
+    models: list[str] = []
     for name, kept in maps.items():
         sigmas = kept["sigmas"]
         pixels = kept["pixels"].tolist()

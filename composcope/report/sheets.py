@@ -12,7 +12,8 @@ Places = Sequence[tuple[float, float]]  # (u, v) in [0, 1]^2
 Each = Sequence[Places] | None  # those of each image
 SIDE = 128  # of a picture on the sheet, at least
 GAP = 4
-ASKED, FOUND, GROUND = (230, 30, 30), (255, 255, 255), (255, 255, 255)
+ASKED = (230, 30, 30)
+FOUND = GROUND = (255, 255, 255)
 
 
 def sheet(images: np.ndarray, asked: Each = None, found: Each = None, columns: int = 8) -> Picture:

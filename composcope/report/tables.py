@@ -97,7 +97,8 @@ def by_places(rows: Sequence[Row], side: Side) -> str:
         return ""
     up_to = range(1, max(int(reached.estimate.value), 1) + 1)
     extras = [row.estimate.value for row in of_side(rows, side, "length/most_extra", K=[*up_to])]
-    return f"{with_interval(reached)}, up to {max(extras):.0f} extras"
+    told = f", up to {max(extras):.0f} extras" if extras else ""
+    return with_interval(reached) + told
 
 
 # What each intervention does, by its name on the command line.

@@ -2,6 +2,7 @@
 it kept."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,16 +65,20 @@ def label_axes(axis: Axes, x: str, y: str) -> None:
 TOY_FIGURES: dict[str, dict[str, tuple[Drawing, str]]] = {"theory": {}, "sim": {}}
 
 
-def shown_in(room: str, words: str) -> Callable[[Drawing], Drawing]:
+def shown_in(room: str, toy: str, words: str) -> Callable[[Drawing], Drawing]:
     def add(figure: Drawing) -> Drawing:
-        TOY_FIGURES[room][figure.__name__] = figure, words
+        TOY_FIGURES[room][toy] = figure, words
         return figure
 
     return add
 
 
-@shown_in(
-    "theory",
+theory_toy = partial(shown_in, "theory")
+sim_toy = partial(shown_in, "sim")
+
+
+@theory_toy(
+    "length",
     "A toy that composes: 6 x 6 pixels, where an object is a block of four, positive or negative. "
     "Its local score, computed exactly from images of at most two objects, draws up to nine as "
     "asked",
@@ -81,7 +86,8 @@ def shown_in(room: str, words: str) -> Callable[[Drawing], Drawing]:
 def length(curves: Curves) -> Figure:
     titles = ("objects drawn, many images for each K", "one image for each K = 0 to 9")
     figure, (axis, grid) = panels(*titles)
-    asked, drawn = curves["asked"], curves["drawn"]
+    asked = curves["asked"]
+    drawn = curves["drawn"]
     scatter = np.resize(np.linspace(-0.15, 0.15, 7), len(asked))
     axis.plot([0, 9], [0, 9], color="0.8")
     axis.axvline(2, color="0.6", linestyle=":", label="most seen in training: K = 2")
@@ -91,8 +97,8 @@ def length(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in(
-    "theory",
+@theory_toy(
+    "lemma_1",
     "A toy of two pixels that composes by the paper's definition: how far its local score is from "
     "the true one. They are equal only where the pixels are independent when nothing is asked for, "
     "which Lemma 1 does not say",
@@ -114,8 +120,8 @@ def strip(axis: Axes, images: np.ndarray, columns: int) -> None:
     axis.set_axis_off()
 
 
-@shown_in(
-    "theory",
+@theory_toy(
+    "relaxation",
     "Lemma 2, on a chain of four pixels that nearly composes: the divergence (KL) of what the "
     "local score draws from the truth, and its bound. Epsilon is how strongly neighbours are "
     "coupled, sigma the noise. Right: Definition 3 and Lemma 3 take the divergence in opposite "
@@ -141,8 +147,8 @@ def relaxation(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in(
-    "theory",
+@theory_toy(
+    "feature_space",
     "Claim 2: does it matter whether noise is added before features A(x) are computed or after? "
     "The divergence (KL) between the two, by the noise",
 )
@@ -155,8 +161,8 @@ def feature_space(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in(
-    "theory",
+@theory_toy(
+    "projective",
     "Scores of single objects added up, by the background before which each was learned. The "
     "objects asked for (blue) should come out at 1, the others (grey) at 0",
 )
@@ -176,8 +182,8 @@ def projective(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in(
-    "theory",
+@theory_toy(
+    "machines",
     "Score machines draw with averages over training images; nothing is trained. Ideal: of whole "
     "images. Local: patch by patch. Local conditional: patch by patch, given the conditions near "
     "each",
@@ -195,8 +201,8 @@ def machines(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in(
-    "sim",
+@sim_toy(
+    "dynamics",
     "Structured Identity Mapping: a linear network W of two layers learns the identity. Its "
     "entries along training. Solid: the diagonal, which reaches 1 where a concept is learned. "
     "Dashed: the others, which grow and are then suppressed",
@@ -234,8 +240,8 @@ CASES = {
 }
 
 
-@shown_in(
-    "sim",
+@sim_toy(
+    "swing_by",
     "The loss at the unseen combination from many random starts, by network and start. Red: "
     "Swing-by, it falls, climbs, and falls again. Networks have two layers, if no other number is "
     "given. Tied: both have the same weights. Positive: the first weights have one sign. "
@@ -259,8 +265,8 @@ def swing_by(curves: Curves) -> Figure:
     return figure
 
 
-@shown_in(
-    "sim",
+@sim_toy(
+    "failure",
     "The published step diverges from starts from which gradient descent does not. A line is a "
     "random start, w_11 the network's entry for the first concept",
 )

@@ -13,7 +13,8 @@ from composcope.files import whole
 from composcope.progress import terminal_table
 from composcope.results.row import Row, columns, grouped
 
-MEASURED = ("value", "low", "high")
+NUMBERS = ("value", "low", "high")
+LISTED = 40  # rows in a table at most
 
 
 def write_rows_parquet(path: Path, found: Sequence[Row]) -> None:
@@ -40,20 +41,20 @@ def csv_text(found: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def rows_table(found: Sequence[Row], most: int = 40) -> tuple[Table | str, ...]:
+def rows_table(found: Sequence[Row]) -> tuple[Table | str, ...]:
     """The first rows, without the coordinates that tell where they came from; what all of them have
     in common stands before the table. And how many they are."""
     names = [name for name in columns(found) if name not in ("weights", "commit", "date")]
     alike = [name for name in names if len({getattr(row, name) for row in found}) == 1]
-    differ = [name for name in names if name not in alike or name in MEASURED]
+    differ = [name for name in names if name not in alike or name in NUMBERS]
     shown = terminal_table(*differ)
-    for row in found[:most]:
+    for row in found[:LISTED]:
         shown.add_row(*(escape(short_number(getattr(row, name))) for name in differ))
     same = [
-        f"{name}={short_number(getattr(found[0], name))}" for name in alike if name not in MEASURED
+        f"{name}={short_number(getattr(found[0], name))}" for name in alike if name not in NUMBERS
     ]
     heads = [f"all of them: {' '.join(same)}"] if same else []
-    return *heads, shown, f"{len(found)} rows, {min(most, len(found))} of them shown"
+    return *heads, shown, f"{len(found)} rows, {min(LISTED, len(found))} of them shown"
 
 
 def overview(found: Sequence[Row]) -> tuple[Table, str]:

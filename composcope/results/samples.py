@@ -23,6 +23,7 @@ from composcope.files import parse_json
 from composcope.results.arrays import read_origin, write_arrays
 
 NAME = "samples*.npz"  # one file a model and intervention
+K_SHOWN = (1, 3, 6, 9)  # the columns of Figure 1
 Place = tuple[float, float]  # (u, v) in image sides from the upper left corner
 
 
@@ -64,8 +65,10 @@ def write_samples(path: str | Path, samples: Samples) -> None:
 def read_samples(path: str | Path) -> Samples:
     about, arrays = read_origin(path)
     try:
-        images, frames = arrays["images"], arrays["frames"]
-        sigmas, text = arrays["sigmas"], str(arrays["record"])
+        images = arrays["images"]
+        frames = arrays["frames"]
+        sigmas = arrays["sigmas"]
+        text = str(arrays["record"])
     except KeyError as error:
         raise InputError(f"{path} does not hold samples: {error} is missing") from None
     record: Record = parse_json(text, Record, str(path))

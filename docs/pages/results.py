@@ -14,12 +14,12 @@ from composcope.report.figures import rule
 from composcope.report.findings import NOT_SO, failures
 from composcope.report.marks import kind, name, two
 from composcope.report.material import Material, of_side
-from composcope.report.pictures import FIGURE_1, SHOWN_K
+from composcope.report.pictures import FIGURE_1
 from composcope.report.section_figures import SIDES
 from composcope.report.sections import K_MAX_WORDS, SECTIONS, Section, known_sides
 from composcope.report.tables import swatch
 from composcope.report.words import facts, headline
-from composcope.results.samples import Samples
+from composcope.results.samples import K_SHOWN, Samples
 from composcope.study.effects import Side
 from docs.pages.markdown import folded, joined, picture, plain, table
 
@@ -116,10 +116,10 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | N
     """Columns K = 1, 3, 6, 9, a row a model; None unless pictures of all of them are kept."""
     kept = [material.samples_of(side) for side in sides]
     samples = [some for some in kept if some is not None]
-    if len(samples) < len(sides) or not all(some.of(K) for some in samples for K in SHOWN_K):
+    if len(samples) < len(sides) or not all(some.of(K) for some in samples for K in K_SHOWN):
         return None
     side = multiple(samples[0].images.shape[2], SIDE)
-    width = LEFT + len(SHOWN_K) * (side + BETWEEN)
+    width = LEFT + len(K_SHOWN) * (side + BETWEEN)
     height = TOP + len(sides) * (side + BELOW)
     figure = Figure(figsize=(width / INCH, height / INCH), dpi=INCH)
     for row, (whose, some) in enumerate(zip(sides, samples, strict=True)):
@@ -127,7 +127,7 @@ def figure_1(material: Material, sides: Sequence[Side] = FIGURE_1) -> Figure | N
         words = f"{name(whose)}\n{kind(whose)}".replace(", ", ",\n").replace(" + ", " +\n")
         middle = (bottom + side / 2) / height
         figure.text((LEFT - 8) / width, middle, words, ha="right", va="center", fontsize=15)
-        for column, K in enumerate(SHOWN_K):
+        for column, K in enumerate(K_SHOWN):
             # Whole pixels: a picture's pixels are then squares of one size.
             left = LEFT + column * (side + BETWEEN)
             box = (left / width, bottom / height, side / width, side / height)
