@@ -91,14 +91,14 @@ def test_colours_are_distilled_by_their_own_influence(tmp_path):
 
 
 def test_what_is_practised_is_not_what_is_tested():
-    """From none to twelve places, few more often; each a function of the walk's number, none of an
-    evaluation. The smaller of two draws from 0 to n is at least k with chance (1 - k/(n + 1))^2."""
+    """From none to twelve places, each number as often; each a function of the walk's number, none
+    of an evaluation."""
     conditioner = LocationGrid(16)
     ask = asker(conditioner, 0)
     counts = np.array([int(ask(number).sum()) for number in range(400)])
     assert set(counts) == set(range(13))
     for k in (1, 4, 7, 10):
-        share = (1 - k / 13) ** 2
+        share = 1 - k / 13
         assert abs((counts >= k).mean() - share) < 4 * (share * (1 - share) / 400) ** 0.5
     assert torch.equal(ask(7), ask(7)) and not torch.equal(ask(7), ask(8))
     assert ask(7).shape == (12, conditioner.features)

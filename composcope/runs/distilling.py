@@ -101,15 +101,14 @@ def try_out(model: Model, conditioner: SumOfParts, teacher: Denoiser, device: st
 def asker(conditioner: SumOfParts, seed: int) -> Ask:
     """What each walk asks for: none to the most conditions, chosen in the conditioner's last way.
 
-    Few are asked for more often than many, the smaller of two draws: a set of many teaches what to
-    say to its parts too, and takes the teacher more passes. Locations are the places of random
-    scenes under the rules of the training scenes, so no two in one spot, and up to twelve, which
-    the training never saw."""
+    Each number is as likely: few more often gave a worse student, which had seen each place less
+    (LOG.md). Of locations these are the places of random scenes under the rules of the training
+    scenes, so no two in one spot, and up to twelve, which the training never saw."""
     way = conditioner.ways[-1]
 
     def ask(number: int) -> Float[Tensor, "most features"]:
         source = generator(seed, -1 - number)
-        K = int(torch.randint(conditioner.most + 1, (2,), generator=source).min())
+        K = int(torch.randint(conditioner.most + 1, (), generator=source))
         conditions = conditioner.choose(K, ASKED + seed, number, way)
         parts = torch.zeros(conditioner.most, conditioner.features)
         parts[:K] = torch.as_tensor(conditioner.parts(conditions, number))

@@ -98,8 +98,7 @@ def distilled_states(config: Config, minutes: float, times: float) -> int:
 
     conditioner = conditioner_of(config)
     most = conditioner.most if conditioner else 0
-    asked = most * (2 * most + 1) / (6 * (most + 1))  # on average: the smaller of two draws
-    passes = FORWARD_AND_BACKWARD * times + asked + 1
+    passes = FORWARD_AND_BACKWARD * times + most / 2 + 1
     return int(60 * minutes * CORE / (passes * views(config) * operations(config)))
 
 
