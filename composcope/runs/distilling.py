@@ -101,8 +101,9 @@ def try_out(model: Model, conditioner: SumOfParts, teacher: Denoiser, device: st
 def asker(conditioner: SumOfParts, seed: int) -> Ask:
     """What each walk asks for: none to the most conditions, chosen in the conditioner's last way.
 
-    Each number is as likely: few more often gave no better student (LOG.md). Of locations these are the places of random scenes under the rules of the training
-    scenes, so no two in one spot, and up to twelve, which the training never saw."""
+    Each number is as likely: few more often gave no better student (LOG.md). Of locations these are
+    the places of random scenes under the rules of the training scenes, so no two in one spot, and
+    up to twelve, which the training never saw."""
     way = conditioner.ways[-1]
 
     def ask(number: int) -> Float[Tensor, "most features"]:
