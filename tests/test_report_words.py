@@ -261,3 +261,11 @@ def test_the_usual_measurement_is_chosen():
     assert one(rows, Side("exp1"), "length/found", K=9) == rows[0]
     assert one(rows, Side("exp1", LOCAL), "length/found", K=9) == rows[-1]
     assert where(rows, tolerance=0.05)[0].value == 4.0
+
+
+def test_what_else_is_told_is_whole_sentences():
+    """A text in place of a list of texts would be set letter by letter, each a paragraph."""
+    shipped = material(SHIPPED, [])
+    texts = [text for section in SECTIONS for text in section.more(shipped)]
+    assert texts
+    assert all(len(text) > 40 and text.endswith(".") for text in texts)
