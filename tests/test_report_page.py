@@ -428,7 +428,8 @@ def test_the_command_makes_the_page(tmp_path, monkeypatch, capsys):
     assert end.value.code == 2 and "--compare other" in capsys.readouterr().err
     assert not (tmp_path / "two").exists()
     add_rows(tmp_path / "study" / "laptop" / "results" / "evaluate.jsonl", rows_of("exp1", 8.0))
-    composcope("report", "--study", "study/laptop")
+    composcope("report", "--study", "study/laptop", "--out", "pages/mine.html")
+    assert [path.name for path in (tmp_path / "pages").iterdir()] == ["mine.html"]
     assert "22 rows" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         composcope("report", "--study", "study")

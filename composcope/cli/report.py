@@ -22,7 +22,7 @@ class Args:
     study: options.Dir = None  # Folder of `composcope reproduce`, with its preset (study/laptop).
     results: Path = HERE  # Folder of rows and arrays made by single commands.
     compare: options.TwoRuns = None
-    out: Path = Path("report")  # Folder of the page.
+    out: Path = Path("report")  # Folder of the page, or the page itself: a name that ends in .html.
 
 
 def main(args: Args) -> None:

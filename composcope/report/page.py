@@ -103,8 +103,9 @@ def first_screen(material: Material, links: Mapping[str, str]) -> str:
     )
 
 
-def write_page(folder: Path, material: Material, compare: Sequence[str] = ()) -> Path:
-    path = folder / "index.html"
+def write_page(out: Path, material: Material, compare: Sequence[str] = ()) -> Path:
+    """Into a folder, or into the file that `out` names by ending in .html."""
+    path = out if out.suffix == ".html" else out / "index.html"
     write_text(path, page(material, compare))
     return path
 
