@@ -60,8 +60,7 @@ def main() -> None:
             command = module_of(name)
             args = arguments(command, name, rest)
             check_numbers(args)
-            # Words with a colon may name code of the user's (FILE.py:NAME): what goes wrong there
-            # is told with its own file and line.
+            # A colon may name code of the user's (FILE.py:NAME), told by its own file and line.
             with foreign(*(word.rpartition("=")[2] for word in rest if ":" in word)):
                 command.main(args)
 

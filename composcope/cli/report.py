@@ -10,11 +10,10 @@ from pathlib import Path
 
 from composcope import options
 from composcope.errors import InputError
-from composcope.files import SHIPPED
 from composcope.report.material import material
 from composcope.report.page import write_page
 from composcope.report.words import facts, headline
-from composcope.study.shipped import HERE, check_folders
+from composcope.study.shipped import HERE, SHIPPED, check_folders
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,6 @@ def main(args: Args) -> None:
     found = material(SHIPPED, folders)
     runs = [Path(run).resolve().name if Path(run).is_dir() else run for run in args.compare or ()]
     path = write_page(args.out, found, runs)
-    print(headline(found.rows))
-    for number, words in facts(found.rows):
-        print(f"{number:>5}  {words}")
+    lines = [f"{number:>5}  {words}" for number, words in facts(found.rows)]
+    print(headline(found.rows), *lines, sep="\n")
     print(f"{len(found.rows):,} rows -> {path}; open it in a browser")

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from composcope import options
-from composcope.files import SHIPPED
 from composcope.progress import tell
 from composcope.results import gather, jsonl, where
 from composcope.results.formats import csv_text, overview, rows_table, write_rows_parquet
-from composcope.study.shipped import HERE, check_folders, coordinates_of
+from composcope.study.shipped import HERE, SHIPPED, check_folders, coordinates_of
 
 
 @dataclass(frozen=True)
