@@ -48,7 +48,7 @@ def main(args: Args) -> None:
     for run in filter(ships, LOOKED_AT):
         add_rows(live / "rows.jsonl", looked(run, args.seed, live))
     found = material(SHIPPED, [live])
-    path = write_page(args.out, found)
+    path = write_page(args.out / "index.html", found)
     print(headline(found.rows))
     print(f"open {path}; ask the models yourself: composcope explore")
 
