@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 
 from composcope.errors import InputError
 from composcope.files import content
@@ -20,8 +20,9 @@ MOST = 2**26  # pixels: 8192 x 8192; a file of a kilobyte can claim many more
 
 
 def read_picture(source: str | Path | bytes) -> UInt8[np.ndarray, "height width 3"]:
-    """The colours of a picture, a file or its bytes."""
-    with opened(source) as picture:
+    """The colours of a picture, a file or its bytes, upright: a camera may have kept it turned."""
+    with opened(source) as kept:
+        picture = ImageOps.exif_transpose(kept)
         if picture.mode.startswith("I"):  # 16 bits of gray, which Pillow would cut off at 255
             gray = (np.asarray(picture) >> 8).astype(np.uint8)
             return np.stack([gray] * 3, axis=-1)
@@ -31,7 +32,8 @@ def read_picture(source: str | Path | bytes) -> UInt8[np.ndarray, "height width 
 def picture_size(source: str | Path | bytes) -> tuple[int, int]:
     """(width, height) of a picture, without reading its pixels."""
     with opened(source) as picture:
-        return picture.size
+        turned = picture.getexif().get(ExifTags.Base.Orientation, 1) >= 5  # by a quarter
+        return picture.size[::-1] if turned else picture.size
 
 
 @contextmanager

@@ -1,18 +1,20 @@
 """`composcope locality` on untrained runs of the smoke preset: rows, files, going on after a stop,
 and errors."""
 
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from untrained import untrained
 
 from composcope.cli.locality import Args, main
 from composcope.errors import InputError
 from composcope.locality import measure
 from composcope.locality.measure import MAPS, locality, pixels_at
-from composcope.report.locality import correlation, dots, scatter
+from composcope.report.locality import correlation, dots, scatter, shares
 from composcope.results import Row, read_rows, where
 from composcope.results.arrays import read_arrays
 from composcope.runs import load
@@ -210,3 +212,11 @@ def test_bad_input_is_one_sentence(tmp_path, asked):
     assert not asked.out.with_suffix("").exists()
     with pytest.raises(InputError, match=r"^states is one of noised, trajectory"):
         locality(load(asked.run), states="blurred")
+
+
+def test_a_panel_of_shares_without_values_is_drawn_empty():
+    """Conditions without places have no share near them, and one alone has no overlap."""
+    rows = [Row("locality/overlap", None, run="color", sigma=sigma) for sigma in (80.0, 1.0, 0.1)]
+    figure = Figure()
+    shares(figure.subplots(), rows)
+    figure.savefig(io.BytesIO())

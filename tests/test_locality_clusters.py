@@ -147,3 +147,12 @@ def test_what_has_no_clusters_is_one_sentence():
         local.conditioner([(0, 2)])
     with pytest.raises(InputError, match=r"take wrapped\.conditioner"):
         local(X, SIGMA, torch.zeros(1, 4))
+
+
+def test_gradients_pass_through_clusters():
+    """Regions do not change with x from pixel to pixel, so what they weigh is differentiated."""
+    acts = torch.rand(3, 8, 8, dtype=torch.float64)
+    own = regions(acts)
+    weighed, back = torch.func.vjp(lambda x: x * regions(x.abs()), acts)
+    assert torch.equal(weighed, acts * own)
+    assert torch.equal(back(torch.ones_like(acts))[0], own.expand(3, -1, -1).double())

@@ -55,6 +55,22 @@ def test_a_jpeg_is_read_nearly():
     assert np.abs(read_picture(packed("JPEG", grey, quality=95)).astype(int) - grey).max() <= 2
 
 
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_photo_that_its_camera_kept_turned_is_read_upright(orientation):
+    """By the standard's table (EXIF 2.3, tag 274), of what the first row and column are."""
+    upright = np.random.default_rng(0).integers(256, size=(4, 6, 3), dtype=np.uint8)
+    flips = {1: (0, 0), 2: (0, 1), 3: (1, 1), 4: (1, 0), 5: (0, 0), 6: (0, 1), 7: (1, 1), 8: (1, 0)}
+    rows, columns = flips[orientation]
+    kept = upright[:: 1 - 2 * rows, :: 1 - 2 * columns]
+    kept = kept.transpose(1, 0, 2) if orientation >= 5 else kept
+    exif = Image.Exif()
+    exif[274] = orientation
+    file = io.BytesIO()
+    Image.fromarray(kept).save(file, "PNG", exif=exif)
+    assert np.array_equal(read_picture(file.getvalue()), upright)
+    assert picture_size(file.getvalue()) == (6, 4)
+
+
 def test_postscript_named_png_is_not_run(tmp_path, monkeypatch):
     """Pillow would give it to Ghostscript, which runs it."""
     ran = tmp_path / "ran"

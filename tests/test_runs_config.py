@@ -109,6 +109,7 @@ def test_no_two_fields_share_a_name():
     [
         {"images": 0}, {"batch": -1}, {"lr": float("nan")}, {"decay": 0}, {"P_std": -1.0}, {"accumulate": 0},
         {"width": 0}, {"grid_size": -4}, {"emb": 0}, {"radius": -1}, {"radius": 1000}, {"threads": 0},
+        {"gate": 2}, {"gate": -1},
     ],
 )  # fmt: skip
 def test_what_cannot_be_trained_is_refused_by_name(changes):
@@ -127,3 +128,9 @@ def test_the_papers_recipe_has_the_rate_and_the_noise_of_edm2(monkeypatch):
     assert config.recipe.P_mean - math.log(sigma_data) == pytest.approx(
         -0.8 - math.log(0.5), abs=0.1
     )
+
+
+def test_heads_that_do_not_divide_a_level_are_refused():
+    config = configure("exp1", "smoke", {"head": 5})
+    with pytest.raises(InputError, match=r"^attention heads of 5 channels do not divide 16"):
+        network(config, conditioner_of(config))

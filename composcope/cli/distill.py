@@ -57,4 +57,4 @@ def main(args: Args) -> None:
         return
     folder = args.out or Path("runs") / f"{model.name}-student"
     distill(model, teacher, config, folder, sheet, args.device)
-    tell_run("student", folder, args.ship, config.conditioner)
+    tell_run("student", folder, args.ship, args.conditioner or config.conditioner)

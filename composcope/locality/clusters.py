@@ -15,7 +15,7 @@ Mass = Float[np.ndarray, "height width"]
 def regions(acts: Float[Tensor, "condition height width"]) -> Int[Tensor, "height width"]:
     """The condition whose region each pixel is in: compact regions, assigned to conditions so that
     the shares of their influence in their own regions add up to the most."""
-    strength = acts.double().cpu().numpy()
+    strength = np.array(acts.double().tolist())  # not .numpy(), which gradients do not pass
     count = len(strength)
     cluster = clusters(strength.sum(0), count)
     whole = strength.sum((1, 2))[:, None]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from composcope.report.material import done_radius
 from composcope.results import Row
 from composcope.study.shipped import SHIPPED
-from composcope.study.table import BY_NAME, MACHINES, TRAINED_FURTHER
+from composcope.study.table import BY_NAME, MACHINES, PENALTY_RUNS, TRAINED_FURTHER
 
 # Of rows that no command makes: the experiment that does.
 EXPERIMENTS = {
@@ -77,7 +77,8 @@ def weights_of(row: Row) -> str:
     if run in BY_NAME and not ships:
         run = f"study/laptop/runs/{run}"
     elif run in TRAINED_FURTHER:
-        run = f"runs/penalty/{run}"
+        penalty = any(run in both for both in PENALTY_RUNS.values())
+        run = f"runs/penalty/{run}" if penalty else f"runs/{run}"
     return shlex.quote(run)
 
 

@@ -121,7 +121,7 @@ SHARES = {
 def shares(panel: Axes, rows: Sequence[Row]) -> None:
     """Where conditions act, over noise levels, with chance dotted in the same colour."""
     for what, (label, color) in SHARES.items():
-        own = [row for row in where(rows, what=what) if row.sigma is not None]
+        own = [row for row in with_value(where(rows, what=what)) if row.sigma is not None]
         if not own:
             continue
         over(panel, own, "sigma", Look(color, "o"), label)

@@ -27,7 +27,8 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 # Runs, or a run and what is done to it at sampling time, by colour.
 # fmt: off
 MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
-    BLUE: {"exp1": "o", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">", "exp1-six": "P"},
+    BLUE: {"exp1": "o", "exp1-longer": "v", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">",
+           "exp1-six": "P"},
     VIOLET: {"exp1-one": "v"},
     LIME: {"exp1-five": "^"},
     VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},

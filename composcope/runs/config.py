@@ -51,6 +51,8 @@ class Architecture:
             raise InputError(
                 f"mult = {self.mult}: a network has 1 to 10 levels, each 1 to 64 times as wide"
             )
+        if self.gate < 0 or (self.gate and self.gate % 2 == 0):
+            raise InputError(f"gate = {self.gate}: an odd number of pixels a side, or 0 for none")
         if not 0 <= self.radius <= 4 * self.grid_size:
             raise InputError(
                 f"radius = {self.radius}: patches reach from 0 to 4 times {self.grid_size} cells"

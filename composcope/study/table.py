@@ -139,6 +139,7 @@ RUNS = (
 BY_NAME = {run.name: run for run in RUNS}
 # Shipped runs that were trained further, in words.
 TRAINED_FURTHER = {
+    "exp1-longer": "exp1 after 256,000 images, then 128,000 more",
     "exp2-longer": "exp2 after 128,000 images, then more",
     "exp2-penalty": "the same with a penalty on far influence",
     "exp3-longer": "exp3 after 256,000 images, then more",
