@@ -132,5 +132,5 @@ def test_the_papers_recipe_has_the_rate_and_the_noise_of_edm2(monkeypatch):
 
 def test_heads_that_do_not_divide_a_level_are_refused():
     config = configure("exp1", "smoke", {"head": 5})
-    with pytest.raises(InputError, match=r"^attention heads of 5 channels do not divide 16"):
+    with pytest.raises(InputError, match=r"^16 channels cannot be cut into 3 equal attention"):
         network(config, conditioner_of(config))

@@ -42,9 +42,9 @@ class Block(nn.Module):
         self.res_balance = res_balance
         self.attn_balance = attn_balance
         self.heads = outputs // channels_per_head if attention else 0
-        if self.heads and outputs % channels_per_head:
-            heads = f"attention heads of {channels_per_head} channels do not divide {outputs}"
-            raise InputError(f"{heads}; choose another head or width")
+        if self.heads and outputs % self.heads:
+            cut = f"{outputs} channels cannot be cut into {self.heads} equal attention heads"
+            raise InputError(f"{cut}; choose another head or width")
         self.emb_gain = nn.Parameter(torch.zeros([]))
         self.conv_res0 = MPConv(outputs if flavor == "enc" else inputs, outputs, 3)
         self.emb_linear = MPConv(emb_channels, outputs)
