@@ -211,8 +211,7 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
     above, below = min(pairs, key=lambda pair: len(unequal(pair[0], pair[1], preset)))
-    on = terms(above, below, preset)
-    return Comparison(effect, above, below, agreement(above, below), on)
+    return Comparison(effect, above, below, agreement(above, below), terms(above, below, preset))
 
 
 def candidates(side: Side, by: Measurement, rows: Sequence[Row]) -> list[Row]:
@@ -294,8 +293,7 @@ def number_words(value: Any, none: str) -> str:
 
 
 def network_words(run: str | None, preset: str) -> tuple[str, str, str] | None:
-    """What the network of a run sees, how it is built and how it takes labels, in words; None of
-    what is not trained."""
+    """What a network sees, how it is built and takes labels, in words; None if never trained."""
     if run not in BY_NAME:
         return None
     config = BY_NAME[run].config(preset)
