@@ -9,7 +9,7 @@ from torch import nn
 
 from composcope.diffusion import checkpoint
 from composcope.diffusion.denoiser import Precond
-from composcope.diffusion.distillation import FORMLESS, Following, Walks, starts_of
+from composcope.diffusion.distillation import FORMLESS, HIDDEN, Following, Walks, starts_of
 from composcope.diffusion.loss import Loss, generator
 from composcope.diffusion.recipe import Recipe, learning_rate
 from composcope.diffusion.train import train
@@ -81,8 +81,10 @@ def test_states_are_those_of_walks():
     loss = Loss(Precond(Net(1), Uncertainty(), 0.5))
     make = starts_of(WALKS, recipe, SHAPE, ask)
     seen = {}
+    asked = {}
     for step in range(11):
         made = make(4 * step, 4)
+        asked |= dict.fromkeys(made.asking.tolist(), step)
         for walker in made.walker.tolist():
             # Four walkers on a way of five steps.
             assert (step + [0, 1, 2, 3][walker]) % 5 == 0
@@ -100,7 +102,11 @@ def test_states_are_those_of_walks():
             torch.testing.assert_close(
                 lesson.x[walker], answer[0] + now / first * (start - answer[0])
             )
-            assert torch.equal(lesson.parts[walker], ask(seen[walker] * 4 + walker))
+            # Something new at each step whose levels are all above HIDDEN, and at the first.
+            hidden = (WALKS.sigma(torch.arange(1.0, 6.0)) > HIDDEN).nonzero().flatten().tolist()
+            last = seen[walker] + max(since for since in hidden if seen[walker] + since <= step)
+            assert asked[walker] == last
+            assert torch.equal(lesson.parts[walker], ask(last * 4 + walker))
     assert seen == {0: 10, 1: 9, 2: 8, 3: 7}
 
 

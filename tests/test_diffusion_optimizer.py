@@ -66,6 +66,20 @@ def test_what_is_not_a_convolution_follows_adam(kind):
         assert same == (kind == "adam" or name != "conv")
 
 
+def test_matrices_may_move_at_a_rate_of_their_own():
+    moved = {}
+    for share in (1.0, 0.2):
+        some = weights()
+        optimizer = Optimizer(some, "muon", share)
+        for weight in some.values():
+            weight.grad = torch.sin(weight.detach())
+        before = {name: weight.detach().clone() for name, weight in some.items()}
+        optimizer.step(0.01)
+        moved[share] = {name: some[name].detach() - before[name] for name in some}
+    torch.testing.assert_close(moved[0.2]["conv"], 0.2 * moved[1.0]["conv"], rtol=1e-4, atol=1e-6)
+    assert torch.equal(moved[0.2]["linear"], moved[1.0]["linear"])
+
+
 @pytest.mark.parametrize("kind", ["adam", "muon"])
 def test_an_optimizer_goes_on_bit_for_bit_from_its_tensors(kind):
     def advance(optimizer, some, steps):

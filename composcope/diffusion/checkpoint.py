@@ -68,9 +68,11 @@ def latest(folder: Path) -> tuple[int, dict[str, Tensor]] | None:
 class State:
     """Everything that changes during training: weights, the optimizer's moments, averages."""
 
-    def __init__(self, model: nn.Module, optimizer: Name, sigma_rels: Sequence[float]):
+    def __init__(
+        self, model: nn.Module, optimizer: Name, sigma_rels: Sequence[float], muon_rate: float = 1.0
+    ):
         self.weights = dict(model.named_parameters())
-        self.optimizer = Optimizer(self.weights, optimizer)
+        self.optimizer = Optimizer(self.weights, optimizer, muon_rate)
         self.averages = {s: PowerEMA(self.weights, s) for s in sigma_rels}
 
     def update(self, rate: float) -> None:

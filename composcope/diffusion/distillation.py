@@ -7,7 +7,8 @@ it also learns to go on from where it has led itself. An evaluation of the teach
 target at a state and the step away from it, and costs K + 1 passes: nothing asked, and each
 condition alone. Of these passes every part of the K conditions has its answer, which costs the
 teacher nothing more: where noise is high and a state is little but its conditions, it is learned
-what to say to all of them and to some of them; below, where states differ, to all of them."""
+what to say to all of them and to some of them; below, where states differ, to all of them. And
+while an image is hidden by the noise, a walk asks for other conditions at each step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ HIGHEST = 80.0
 LOWEST = 0.02
 # Above this noise level a state is learned from with several sets of conditions (LOG.md).
 FORMLESS = 2.0
+# Above this one it does not show yet what was asked for, so a walk may ask for something else.
+HIDDEN = 8.0
 
 
 @dataclass(frozen=True)
@@ -61,16 +64,18 @@ class Walks:
 
 @dataclass(frozen=True)
 class Starts:
-    """The walks that begin at a step, each with its levels shifted: the student is to know all."""
+    """The walks that begin at a step, each with its levels shifted: the student is to know all.
+    And those that ask for something new, the former among them."""
 
     step: int
     walker: Int[Tensor, " new"]
     noise: Float[Tensor, "new channel height width"]
-    parts: Float[Tensor, "new most features"]
     shift: Float[Tensor, " new"]
+    asking: Int[Tensor, " asking"]
+    parts: Float[Tensor, "asking most features"]
 
 
-# The number of a walk -> what it asks for: a vector a condition, zeros where it has fewer.
+# The number of a state -> what is asked for there: a vector a condition, zeros where it has fewer.
 Ask = Callable[[int], Float[Tensor, "most features"]]
 
 
@@ -82,18 +87,22 @@ def starts_of(
     def make(start: int, count: int) -> Starts:
         step = start // count
         every = torch.arange(count)
-        new = every[(step + walks.phase(every, count)) % walks.steps == 0]
-        numbers = (start + new).tolist()
-        if not numbers:
-            none = torch.zeros(0)
-            return Starts(step, new, none.view(0, *shape), none.view(0, 0, 0), none)
+        taken = (step + walks.phase(every, count)) % walks.steps
+        new = every[taken == 0]
         # Positions below zero: the numbers of states are used for the choice of conditions.
-        sources = [generator(recipe.seed, -1 - number) for number in numbers]
-        noise = torch.stack([torch.randn(shape, generator=source) for source in sources])
-        shift = torch.stack([torch.rand((), generator=source) for source in sources])
-        return Starts(step, new, noise, torch.stack(list(map(ask, numbers))), shift)
+        sources = [generator(recipe.seed, -1 - number) for number in (start + new).tolist()]
+        noise = [torch.randn(shape, generator=source) for source in sources]
+        shift = [torch.rand((), generator=source) for source in sources]
+        asking = every[(taken == 0) | (walks.sigma(taken + 1.0) > HIDDEN)]
+        parts = [ask(number) for number in (start + asking).tolist()]
+        return Starts(step, new, stacked(noise, 3), stacked(shift, 0), asking, stacked(parts, 2))
 
     return make
+
+
+def stacked(tensors: list[Tensor], axes: int) -> Float[Tensor, "n *axes"]:
+    """Of none, none, with as many axes."""
+    return torch.stack(tensors) if tensors else torch.zeros([0] * (1 + axes))
 
 
 class Following:
@@ -164,14 +173,14 @@ class Following:
         return kept.to(self.parts) @ self.parts
 
     def begin(self, starts: Starts) -> None:
-        """Put the walkers whose walk is over at the start of a new one."""
-        if not len(starts.walker):
-            return
-        new = starts.walker.to(self.x.device)
-        sigma = self.walks.sigma(starts.shift)[:, None, None, None]
-        self.x[new] = (sigma * starts.noise).to(self.x)
-        self.parts[new] = starts.parts.to(self.parts)
-        self.shift[new] = starts.shift.to(self.shift)
+        """Put the walkers whose walk is over at the start of a new one, and ask what is new."""
+        if len(starts.walker):
+            new = starts.walker.to(self.x.device)
+            sigma = self.walks.sigma(starts.shift)[:, None, None, None]
+            self.x[new] = (sigma * starts.noise).to(self.x)
+            self.shift[new] = starts.shift.to(self.shift)
+        if len(starts.asking):
+            self.parts[starts.asking.to(self.parts.device)] = starts.parts.to(self.parts)
 
     def tensors(self) -> dict[str, Tensor]:
         own = {"x": self.x, "parts": self.parts, "shift": self.shift}

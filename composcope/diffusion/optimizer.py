@@ -67,11 +67,14 @@ class Muon:
 
 
 class Optimizer:
-    """Adam, or Adam and Muon, over the weights of a model; `tensors` go into checkpoints."""
+    """Adam, or Adam and Muon, over the weights of a model; `tensors` go into checkpoints.
 
-    def __init__(self, weights: Mapping[str, nn.Parameter], kind: Name):
+    muon_rate: of Muon, in rates of Adam's."""
+
+    def __init__(self, weights: Mapping[str, nn.Parameter], kind: Name, muon_rate: float = 1.0):
         matrices = {name for name, weight in weights.items() if kind == "muon" and weight.ndim == 4}
         self.weights = weights
+        self.muon_rate = muon_rate
         self.muon = Muon({name: weights[name] for name in weights if name in matrices})
         self.others = {name: weight for name, weight in weights.items() if name not in matrices}
         self.adam = torch.optim.Adam(self.others.values(), betas=(0.9, 0.99), fused=True)
@@ -79,7 +82,7 @@ class Optimizer:
     def step(self, rate: float) -> None:
         self.adam.param_groups[0]["lr"] = rate
         self.adam.step()
-        self.muon.step(rate)
+        self.muon.step(rate * self.muon_rate)
         for weight in self.weights.values():
             weight.grad = None
 

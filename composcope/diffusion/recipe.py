@@ -26,6 +26,7 @@ class Recipe:
     P_mean: float = -0.3  # mean of ln sigma
     P_std: float = 1.3  # its standard deviation
     optimizer: Literal["adam", "muon"] = "adam"  # muon: on matrices, adam on the rest
+    muon_rate: float = 1.0  # rate of the matrices, in rates of the rest
     cool: int = 0  # over the last so many the rate falls to zero as well
     penalty: float = 0.0  # weight of the influence that conditions have far away (penalty.py)
     penalty_radius: float = 0.1875  # beyond this it is far, in image sides
@@ -42,7 +43,7 @@ class Recipe:
     seed: int = 0  # of the first weights, the scenes and the noise
 
     def __post_init__(self) -> None:
-        for name in ("images", "batch", "decay", "accumulate", "lr", "P_std", *EVERY):
+        for name in ("images", "batch", "decay", "accumulate", "lr", "muon_rate", "P_std", *EVERY):
             value = getattr(self, name)
             if not 0 < value < MOST:
                 wanted = f"a training needs one above 0 and below {MOST:g}"

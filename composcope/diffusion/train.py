@@ -134,7 +134,7 @@ def train(
     # Set up the model and all that changes with it.
     model.to(device).to(memory_format=layout(recipe))  # type: ignore[call-overload]
     lesson = lesson or Denoising(recipe)
-    state = State(model, recipe.optimizer, recipe.sigma_rels)
+    state = State(model, recipe.optimizer, recipe.sigma_rels, recipe.muon_rate)
     average = state.averages[recipe.sigma_rel].average
     totals = torch.zeros(2, 4)
 
