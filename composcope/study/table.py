@@ -112,7 +112,7 @@ RUNS = (
     Run("exp1-seed1", "exp1",  "the same from another seed", {"seed": 1}),
     Run("exp2-seed1", "exp2",  "the same from another seed", {"seed": 1}),
     Run("exp3-seed1", "exp3",  "the same from another seed", {"seed": 1}),
-    Run("exp2l",      "exp2l", "Fig. 1, 2, 10; Table 1", snapshots=("early",), by_preset=LONG),
+    Run("exp2l",      "exp2l", "Fig. 1, 2, 10; Table 1", snapshots=EARLIER, by_preset=LONG),
     Run("exp3l",      "exp3l", "Table 1 (v3)", by_preset=LIST_IN_PATCHES),
     Run("exp2l-wide", "exp2l", "E.3, patches as wide as the image", {"radius": 8},
         by_preset=WIDE),
