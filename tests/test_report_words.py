@@ -11,6 +11,7 @@ from composcope.report.marks import in_percent, paper_of, two, verdict
 from composcope.report.material import Material, material, merge_rows, one
 from composcope.report.section_figures import GROWING
 from composcope.report.sections import SECTIONS
+from composcope.report.tried import TRIED
 from composcope.report.words import (
     composes,
     elsewhere,
@@ -23,11 +24,11 @@ from composcope.report.words import (
     theory,
     two_places,
 )
-from composcope.results import Row, where
+from composcope.results import Row, gather, where
 from composcope.runs.model import SHIPPED
 from composcope.study.effects import EFFECTS, Side, at_equal_images
 from composcope.study.paper import PaperValue, v1, v3
-from composcope.study.table import LOCAL
+from composcope.study.table import BY_NAME, LOCAL
 
 MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
 MODEL |= {"steps": 12, "seed": 0, "images": 1000}
@@ -188,13 +189,22 @@ def test_what_did_not_come_out_is_listed():
     lines = failures(rows, [Side("exp1"), Side("exp2")])
     compared = lines["Comparisons of two runs"]
     assert any("exp1 above exp2 (Fig. 1). Not seen in places filled of 9." in x for x in compared)
-    assert lines["K_max"] == ["exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower"]
+    (line,) = lines["K_max"]
+    assert line.startswith("exp1: 3 [3, 4], paper 9 in v1, 7 in v3: ours is lower. ")
+    assert line.endswith(TRIED["exp1"])
     assert lines["Claims of theory"] == ["some claim: 2 (predicted: ≤ 1)."]
     known = replace(claim, what="sim/clock")
     (told,) = failures([known], [])["Claims of theory"]
     assert "gradient descent on the stated loss" in told and "some claim" not in told
     assert claims(rows, "theory") == [claim] and "1 not as expected" in sure(rows)
     assert failures([], [Side("exp1")]) == {}
+
+
+def test_where_a_shipped_k_max_is_not_the_papers_stands_what_was_tried():
+    missed = failures(gather([SHIPPED]), [Side(run) for run in BY_NAME])["K_max"]
+    assert len(missed) > 10
+    for line in missed:
+        assert line.endswith(TRIED[line.partition(":")[0]])
 
 
 def test_a_finding_tells_in_what_it_is_seen_and_in_what_not():
