@@ -119,6 +119,7 @@ def interventions(rows: Sequence[Row]) -> Table:
 def intervention_line(rows: Sequence[Row], done: Intervention | None) -> Line:
     side = Side("exp2", done)
     filled = of_nine(rows, side)
+    reached = k_max_row(rows, side)
     calls = one(rows, side, "length/evaluations")
     again = "composcope reproduce --only exp2"
     return {
@@ -126,10 +127,11 @@ def intervention_line(rows: Sequence[Row], done: Intervention | None) -> Line:
         "what is done": GIVEN[done.name] if done else "nothing",
         "radius, image sides": two(done.radius) if done and done.radius is not None else "",
         "filled of 9 [95 %]": with_interval(filled),
+        "K_max by places alone [95 %]": by_places(rows, side),
         "K_max, strict [95 %]": if_known(k_max_row(rows, side, "strict")),
         "images for each K": str(filled.n) if filled and filled.n else "",
         "network calls a step": two(calls.value) if calls else "",
-        "command": command_cell(command([filled]) if filled else again),
+        "command": command_cell(command([reached]) if reached else again),
     }
 
 
