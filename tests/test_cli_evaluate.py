@@ -54,6 +54,24 @@ def test_a_folder_of_perfect_images(folder, capsys):
     assert "100%" in shown and "K_max, strict rule: 2" in shown and "next: composcope" in shown
 
 
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ("02", "There is no K_max: it needs every K from 1 on, and K = 1 was not asked for."),
+        ("13", "K_max counts K up to 1 alone: K = 2 was not asked for."),
+    ],
+)
+def test_what_k_max_does_not_count_is_told(folder, capsys, monkeypatch, asked, sentence):
+    module = import_module("composcope.evaluation.evaluate")
+    monkeypatch.setattr(module, "known_error", lambda *_: None)  # measuring it takes long
+    sets = {f"{K % 3}-{i}.png": PAPER_LOCATIONS[:K] for K in map(int, asked) for i in range(2)}
+    (folder / "some.json").write_text(json.dumps(sets))
+    main(Args(images=folder, asked=folder / "some.json", out=folder / "results.jsonl"))
+    shown = capsys.readouterr().out
+    assert sentence in " ".join(shown.split())
+    assert ("K_max, strict rule" in shown) == ("1" in asked)
+
+
 def test_a_run_is_drawn_judged_and_not_drawn_again(run, tmp_path, monkeypatch):
     args = Args(run=str(run), num=2, max=2, steps=2, out=tmp_path / "evaluate.jsonl")
     main(args)

@@ -53,7 +53,7 @@ class Row:
     # How it was asked and judged.
     asked: str | None = None  # how conditions were chosen: "paper", "random", ...
     K: int | None = None  # conditions asked for
-    max_K: int | None = None  # the most that were asked for, where the value is one over all K
+    max_K: int | None = None  # the most that were counted, where the value is one over all K
     # an object counts within this share of the image's side of its place; of a claim
     tolerance: float | None = None
     # by which K_max is told: "paper", "strict", "eight" (images), "places" (others are not judged)
