@@ -353,6 +353,8 @@ def test_what_was_measured_in_python_is_told_no_command():
         assert command([Row(what, 3.0, n=4, K=2, run="mine", asked="paper")]) == ""
     given = {"asked": "given", "setting": "asked for red"}
     assert command([Row("locality/square", 3.0, run="mine", **given)]) == ""
+    audited = {"states": "noised", "setting": "on images 0123abcd"}
+    assert command([Row("locality/square", 3.0, run="mine", **audited)]) == ""
     assert command([Row("length/found", 3.0, run="ideal machine")]).endswith("score_machines")
 
 

@@ -63,7 +63,8 @@ def of_no_run(row: Row, number: int | None) -> str:
         return f"composcope evaluate --images {run} --asked asked.json"
     if row.run in MACHINES:
         return "python -m composcope.experiments.score_machines"
-    if row.asked is None and row.setting is not None:  # prompts of a text-to-image pipeline
+    audited = row.states == "noised"
+    if row.asked is None and row.setting is not None and not audited:  # prompts of a pipeline
         asked = {"--prompt": "PROMPT"} if number == 1 else {"--seeds": number}  # one has one image
         return command_line(f"features --sdxl {run}", asked)
     return ""

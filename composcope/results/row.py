@@ -159,8 +159,12 @@ def check_out(path: Path) -> None:
 
 def own_folder(out: Path, name: str, *settings: Any) -> Path:
     """Beside the rows: a folder of its own for everything that changes what is measured."""
-    digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:8]
-    return out.with_suffix("") / f"{name}-{digest}"
+    return out.with_suffix("") / f"{name}-{digest(repr(settings).encode())}"
+
+
+def digest(given: bytes) -> str:
+    """Eight characters that change with what is given."""
+    return hashlib.sha256(given).hexdigest()[:8]
 
 
 def tell_rows(
