@@ -5,6 +5,7 @@ import csv
 import io
 import sys
 
+import numpy as np
 import pytest
 from same_process import composcope
 
@@ -14,7 +15,7 @@ from composcope.errors import InputError
 from composcope.files import parse_json
 from composcope.progress import tell
 from composcope.report.evaluation import evaluation_table
-from composcope.results import Row, add_rows, row
+from composcope.results import Row, add_rows, row, where
 
 
 @pytest.fixture
@@ -50,6 +51,16 @@ def test_of_several_values_of_a_coordinate_any_counts(folder, capsys):
     main(Args(("run=exp1", "K=1", "K=2"), (folder,), json=True))
     lines = capsys.readouterr().out.splitlines()
     assert [parse_json(text, Row, "printed").K for text in lines] == [1, 2]
+
+
+def test_numbers_are_equal_up_to_the_rounding_of_float32():
+    of_torch = Row("locality/square", 3.0, sigma=float(np.float32(0.1)))
+    typed = Row("locality/square", 4.0, sigma=0.1)
+    other = Row("locality/square", 5.0, sigma=0.10001)
+    for sigma in (of_torch.sigma, typed.sigma, [0.1, 7.0]):
+        assert where([of_torch, typed, other], sigma=sigma) == [of_torch, typed]
+    assert where([of_torch, typed, other], sigma=0.10001) == [other]
+    assert where([typed], sigma=1e300) == []
 
 
 def test_brackets_in_a_name_are_shown(folder, capsys):

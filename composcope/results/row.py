@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from composcope.errors import InputError
 from composcope.files import alone, read_lines, write_text
@@ -198,16 +199,28 @@ def gather(folders: Iterable[str | Path]) -> list[Row]:
 
 
 def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
-    """The rows whose coordinates have these values; several values mean any of them."""
+    """The rows whose coordinates have these values; several values mean any of them. Numbers are
+    equal if they are in float32."""
     unknown = set(coordinates) - set(FIELDS)
     if unknown:
         raise InputError(f"a row has no coordinate {min(unknown)!r}")
     found = list(rows)
     for name, wanted in coordinates.items():
         several = isinstance(wanted, set | frozenset | list | tuple | range)
-        values = [wanted, *wanted] if several else [wanted]  # a pixel is itself a tuple
+        given = [wanted, *wanted] if several else [wanted]  # a pixel is itself a tuple
+        values = [near for one in given for near in roundings(one)]
         found = [row for row in found if getattr(row, name) in values]
     return found
+
+
+def roundings(wanted: Any) -> list:
+    """A value; of a number also what float32 makes of it, as rows of noise levels hold it, and the
+    shortest number that float32 takes for the same."""
+    if not isinstance(wanted, float):
+        return [wanted]
+    with np.errstate(over="ignore"):
+        single = np.float32(wanted)
+    return [wanted, float(single), float(str(single))]
 
 
 def with_value(rows: Iterable[Row]) -> list[Row]:
