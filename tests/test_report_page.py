@@ -21,7 +21,7 @@ from composcope.report.every_number import every_number
 from composcope.report.figures import growth
 from composcope.report.marks import EXP1, EXP2_LOCAL, two
 from composcope.report.material import Material, material
-from composcope.report.page import SECTIONS, difference_verdict, page
+from composcope.report.page import NO_PLACES, SECTIONS, difference_verdict, page, side_by_side
 from composcope.report.recording import square
 from composcope.report.section_figures import GROWING
 from composcope.report.sections import known_sides
@@ -150,6 +150,17 @@ def test_runs_side_by_side_that_were_judged_otherwise_say_so():
     words = "b, intervals apart; not at equal terms: tolerance 0.1 against 0.2"
     assert difference_verdict([strict, lenient]).words == words
     assert difference_verdict([strict, replace(strict, run="b", images=9)]).words == "equal"
+
+
+def test_what_does_not_apply_to_words_is_not_called_not_measured():
+    local = Row("locality/conditional_locality", 0.9, run="mine", snapshot="final")
+    acts = Row("locality/overlap", 0.5, run="words", snapshot="final")
+    colours = Row("length/found", 2.0, K=3, run="colours", snapshot="final")
+    drawn = Row("length/found", 2.0, K=3, run="drawn", snapshot="final", tolerance=0.1)
+    for other, told in ((acts, NO_PLACES), (colours, NO_PLACES), (drawn, "not measured")):
+        shown = side_by_side(Material([local, other]), ["mine", other.run])
+        (line,) = re.findall("<tr>(?:(?!</tr>).)*conditional locality.*?</tr>", shown)
+        assert told in line and ("does not apply" in line) == (told == NO_PLACES)
 
 
 def test_with_nothing_measured_the_page_says_so():
