@@ -338,6 +338,7 @@ def test_pictures_are_whole_multiples(side, width):
         [Row("features/between", 0.1, n=10, run="text_control", setting="guidance 5", layer="x")],
         [Row("locality/square", 3.0, n=1, run="text_control", setting='"a red cube", guidance 5')],
         [Row("locality/square", 3.0, n=4, run="my_model.py:denoiser", states="noised")],
+        [Row("locality/overlap", 0.1, run="my.py:net", states="noised", asked="given")],
         [Row("theory/lemma1/length", 1.0, claim="some", holds=True)],
         [Row("circles/accuracy", 0.5, n=32, run="circles", contrast=0.5, images=16000, seed=1)],
     ],
@@ -356,6 +357,22 @@ def test_commands_are_commands(rows, monkeypatch):
             assert getattr(args, coordinate) == value, coordinate
     assert row.run in (None, "circles") or shlex.quote(row.run) in command(rows)
     assert (name == "audit") == (":" in (row.run or ""))
+
+
+def test_given_conditions_and_noise_levels_are_told_where_all_rows_of_a_call_are_known():
+    call = {"run": "exp1", "snapshot": "final", "states": "trajectory", "asked": "given"}
+    whole = Row("locality/conditional_locality", 0.9, n=4, **call)
+    acts = [
+        Row("locality/influence", 1.0, n=4, sigma=sigma, condition=condition, pixel=(1, 2), **call)
+        for sigma in (80.0, 0.1)
+        for condition in ("0.65,0.65", "0.35,0.35")
+    ]
+    _, name, *rest = shlex.split(command([*acts, whole]))
+    args = arguments(module_of(name), name, rest)
+    assert (args.asked, args.noise_levels, args.num) == ("0.65,0.65 0.35,0.35", 2, 4)
+    assert command([whole]) == "composcope locality exp1 --num 4"
+    words = [replace(whole, condition=name) for name in ("red cube", "red cube #2")]
+    assert "--asked 'red cube, red cube'" in command(words)
 
 
 def test_what_was_measured_in_python_is_told_no_command():
