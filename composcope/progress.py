@@ -64,6 +64,11 @@ def terminal_table(*heads: str) -> Table:
     return Table(*heads, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
+def fits(table: Table) -> bool:
+    """Whether no cell is cut in a terminal as wide as this one."""
+    return Console(width=10_000).measure(table).maximum <= Console().width
+
+
 @contextmanager
 def live(table: Table) -> Iterator[Live]:
     """A table that is updated in place; it ends with its line, on a terminal or not."""

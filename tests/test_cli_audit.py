@@ -138,6 +138,24 @@ def test_a_file_that_has_denoiser_and_conditioner_is_run_once(folder):
     assert (folder / "runs").read_text() == "once"
 
 
+def test_audits_of_other_images_and_conditions_have_rows_of_their_own(folder):
+    conditions = ("--conditioner", f"{folder / 'my_model.py'}:conditioner", "--sigmas", "1")
+    asked = [*conditions, "--asked", str(folder / "asked.json")]
+    out = run(folder, "denoiser", *asked)
+    for changed in (
+        lambda: (folder / "asked.json").write_text('[["hill", "tree"]]'),
+        lambda: (folder / "asked.json").write_text('[["hill"], ["tree"], ["sky"]]'),
+        lambda: (folder / "photos" / "0.png").unlink(),
+    ):
+        (folder / "asked.json").write_text('[["sky", "lake"]]')
+        before = len(read_rows(out))
+        run(folder, "denoiser", *asked)
+        assert len(read_rows(out)) == before  # measured again, not added again
+        changed()
+        run(folder, "denoiser", *asked)
+        assert len(read_rows(out)) > before
+
+
 def test_without_conditions_and_as_json(folder, capsys):
     out = run(folder, "denoiser", "--sigmas", "1", "--num", "2", "--json")
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

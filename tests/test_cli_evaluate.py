@@ -46,12 +46,47 @@ def test_a_folder_of_perfect_images(folder, capsys):
         assert value["length/exact", K, None] == value["length/complete", K, None] == 1
         assert value["length/found", K, None] == value["length/drawn", K, None] == K
     assert value["length/k_max", None, "paper"] == value["length/k_max", None, "strict"] == 2
-    with Image.open(folder / "results" / folder.name / "sheet.png") as sheet:
-        assert sheet.size[0] > sheet.size[1]
+    (sheet,) = (folder / "results").glob(f"{folder.name}-*/sheet.png")
+    with Image.open(sheet) as image:
+        assert image.size[0] > image.size[1]
     main(Args(images=folder, asked=folder / "asked.json", out=out))
     assert len(read_rows(out)) == len(printed)  # measured again, not added again
     shown = capsys.readouterr().out
     assert "100%" in shown and "K_max, strict rule: 2" in shown and "next: composcope" in shown
+
+
+def test_folders_of_one_name_have_rows_and_pictures_of_their_own(folder, monkeypatch):
+    module = import_module("composcope.evaluation.evaluate")
+    monkeypatch.setattr(module, "known_error", lambda *_: None)  # measuring it takes long
+    for parent in "ab":
+        (folder / parent / "mine").mkdir(parents=True)
+    names = {"a": "1-0.png", "b": "0-0.png"}  # drawn, and blank
+    (folder / "one.json").write_text(json.dumps({"0.png": PAPER_LOCATIONS[:1]}))
+    out = folder / "rows.jsonl"
+    for parent in "aba":
+        (folder / parent / "mine" / "0.png").write_bytes((folder / names[parent]).read_bytes())
+        main(Args(images=folder / parent / "mine", asked=folder / "one.json", out=out))
+    found = where(read_rows(out), what="length/found", run="mine")
+    assert sorted(row.value for row in found) == [0, 1]  # the third replaced those of the first
+    assert len(list((folder / "rows").glob("mine-*/sheet.png"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ("02", "There is no K_max: it needs every K from 1 on, and K = 1 was not asked for."),
+        ("13", "K_max counts K up to 1 alone: K = 2 was not asked for."),
+    ],
+)
+def test_what_k_max_does_not_count_is_told(folder, capsys, monkeypatch, asked, sentence):
+    module = import_module("composcope.evaluation.evaluate")
+    monkeypatch.setattr(module, "known_error", lambda *_: None)  # measuring it takes long
+    sets = {f"{K % 3}-{i}.png": PAPER_LOCATIONS[:K] for K in map(int, asked) for i in range(2)}
+    (folder / "some.json").write_text(json.dumps(sets))
+    main(Args(images=folder, asked=folder / "some.json", out=folder / "results.jsonl"))
+    shown = capsys.readouterr().out
+    assert sentence in " ".join(shown.split())
+    assert ("K_max, strict rule" in shown) == ("1" in asked)
 
 
 def test_a_run_is_drawn_judged_and_not_drawn_again(run, tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ from composcope.locality.measure import pixel_of
 from composcope.results import Row, read_rows, where
 from composcope.results.arrays import read_arrays
 from composcope.runs import load
+from composcope.scenes.condition import Vocabulary
 
 ASKED = {
     "concepts": [
@@ -211,7 +212,10 @@ def test_a_colour_model(tmp_path, capsys):
 
 def test_features_that_cannot_be_measured_are_named(tmp_path):
     color = load(untrained(tmp_path / "color", "color"))
+    single = load(tmp_path / "color")
+    single.conditioner = Vocabulary(("cat",))
     for model, given, words in (
+        (single, {}, "knows a single word; two at least are compared"),
         (load(untrained(tmp_path / "exp2l", "exp2l")), {"num": 2, "groups": 2}, "on patches"),
         (load(untrained(tmp_path / "images", "images")), {}, "no concepts to compare"),
         (color, {"num": 1}, "1 samples in 10 groups"),

@@ -5,6 +5,7 @@ import csv
 import io
 import sys
 
+import numpy as np
 import pytest
 from same_process import composcope
 
@@ -14,7 +15,7 @@ from composcope.errors import InputError
 from composcope.files import parse_json
 from composcope.progress import tell
 from composcope.report.evaluation import evaluation_table
-from composcope.results import Row, add_rows, row
+from composcope.results import Row, add_rows, row, where
 
 
 @pytest.fixture
@@ -46,10 +47,41 @@ def test_the_table_says_once_what_all_rows_have_in_common(folder, capsys):
     assert "2 rows, 2 of them shown" in text
 
 
+def test_a_terminal_of_80_columns_cuts_no_value(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    about = [
+        {"snapshot": snapshot, "images": 64000 * times, "intervention": done, "K": times}
+        | {"tolerance": 0.1 / times, "states": "trajectory", "condition": f"0.{times},0.65"}
+        for times, snapshot in enumerate(("early", "middle", "final"), start=1)
+        for done in ("clusters", "composed")
+    ]
+    what = "locality/conditional_locality"
+    made = [row(what, 0.98765, low=0.97531, high=0.99887, run="exp1", **one) for one in about]
+    add_rows(tmp_path / "a.jsonl", [*made, row("length/exact", 0.5, run="exp1")])
+    main(Args(("run=exp1",), (tmp_path,)))
+    lines = capsys.readouterr().out.splitlines()[:-1]
+    words = " ".join(lines).split()
+    assert max(map(len, lines)) <= 80 and lines[0] == "all of them: run=exp1"
+    assert " ".join(words).count("0.9877 [0.9753, 0.9989]") == len(made)
+    for name in ("snapshot", "images", "intervention", "K", "condition"):
+        told = [word for word in words if word.startswith(f"{name}=")]
+        assert told == [f"{name}={one[name]}" for one in about]
+
+
 def test_of_several_values_of_a_coordinate_any_counts(folder, capsys):
     main(Args(("run=exp1", "K=1", "K=2"), (folder,), json=True))
     lines = capsys.readouterr().out.splitlines()
     assert [parse_json(text, Row, "printed").K for text in lines] == [1, 2]
+
+
+def test_numbers_are_equal_up_to_the_rounding_of_float32():
+    of_torch = Row("locality/square", 3.0, sigma=float(np.float32(0.1)))
+    typed = Row("locality/square", 4.0, sigma=0.1)
+    other = Row("locality/square", 5.0, sigma=0.10001)
+    for sigma in (of_torch.sigma, typed.sigma, [0.1, 7.0]):
+        assert where([of_torch, typed, other], sigma=sigma) == [of_torch, typed]
+    assert where([of_torch, typed, other], sigma=0.10001) == [other]
+    assert where([typed], sigma=1e300) == []
 
 
 def test_brackets_in_a_name_are_shown(folder, capsys):

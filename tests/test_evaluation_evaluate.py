@@ -63,7 +63,8 @@ def test_a_perfect_drawer_reaches_all_that_was_asked(conditioner):
     rows = evaluate(Exact(conditioner), K=(0, 1, 3), num=4, steps=2)
     assert numbers(rows, "exact") == numbers(rows, "complete") == {0: 1, 1: 1, 3: 1}
     assert numbers(rows, "found") == numbers(rows, "drawn") == {0: 0, 1: 1, 3: 3}
-    assert k_maxes(rows) == {"paper": 3, "strict": 3}
+    assert k_maxes(rows) == {"paper": 1, "strict": 1}  # two were not asked for
+    assert {row.max_K for row in where(rows, what="length/k_max")} == {1}
     assert {(row.run, row.weights, row.trained, row.steps, row.seed) for row in rows} == {
         ("exact", "0", 3, 2, 0)
     }
@@ -110,9 +111,10 @@ def test_a_drawer_that_does_not_say_how_it_was_trained_has_no_rule_of_the_paper(
     assert {row.run for row in rows} == {None}
 
 
-def test_without_any_object_asked_for_there_is_no_k_max():
-    rows = evaluate(Exact(GRID), K=(0,), num=8, steps=2)
-    assert numbers(rows, "exact") == {0: 1.0}
+@pytest.mark.parametrize("asked", [(0,), (2, 3)])
+def test_without_one_object_asked_for_there_is_no_k_max(asked):
+    rows = evaluate(Exact(GRID), K=asked, num=8, steps=2)
+    assert numbers(rows, "exact") == dict.fromkeys(asked, 1.0)
     assert not k_maxes(rows)
 
 

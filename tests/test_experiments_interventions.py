@@ -229,19 +229,20 @@ def test_an_experiment_refuses_in_a_sentence(monkeypatch, capsys):
 # Neighbourhoods.
 
 
-def test_peaks_are_where_conditions_act():
+@pytest.mark.parametrize("precision", [torch.float32, torch.float64, torch.float16])
+def test_peaks_are_where_conditions_act(precision):
     """Two conditions that act on one pixel each, with noise far below: these are their places."""
-    x0 = torch.zeros(3, 3, 16, 16)
+    x0 = torch.zeros(3, 3, 16, 16, dtype=precision)
     x0[1, :, 4, 4] = 1.0
     x0[2, :, 12, 10] = 2.0
     found = Peaks(width=0.02).places(x0)
-    torch.testing.assert_close(found, torch.tensor([[4.5, 4.5], [10.5, 12.5]]) / 16)
+    torch.testing.assert_close(found, torch.tensor([[4.5, 4.5], [10.5, 12.5]]).to(x0) / 16)
     # A second condition that acts there too, but less decidedly, has to go elsewhere.
     x0[2] = 0
     x0[2, :, 4, 4] = 1.0
     x0[2, :, 12, 12] = 0.9
     found = Peaks(width=0.02).places(x0)
-    torch.testing.assert_close(found, torch.tensor([[4.5, 4.5], [12.5, 12.5]]) / 16)
+    torch.testing.assert_close(found, torch.tensor([[4.5, 4.5], [12.5, 12.5]]).to(x0) / 16)
 
 
 def test_where_there_is_no_room_places_are_shared():

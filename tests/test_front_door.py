@@ -15,7 +15,7 @@ from composcope.diffusion.checkpoint import save_tensors
 from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import noise_levels, sample
 from composcope.errors import InputError
-from composcope.results import add_rows, row
+from composcope.results import add_rows, only, row
 from composcope.runs.config import configure
 from composcope.runs.model import Model
 
@@ -49,6 +49,20 @@ def test_draw_is_the_sampler_decoded_image_by_image():
     np.testing.assert_array_equal(images, expected)
     assert images.dtype == np.uint8 and images.shape == (2, 16, 16, 3)
     assert torch.get_num_threads() == 1  # what it was before
+
+
+@pytest.mark.parametrize("precision", [torch.float64, torch.float16])
+def test_a_model_takes_images_of_any_precision(precision):
+    model, places = model_of("exp1"), [(0.65, 0.65), (0.35, 0.35)]
+    x, cond = torch.randn(2, *model.shape).to(precision), model.conditioner([places] * 2)
+    with torch.no_grad():
+        x0 = model(x, torch.ones(2, dtype=precision), cond.to(precision))
+        expected = model(x.float(), torch.ones(2), cond)
+    assert x0.dtype == precision
+    torch.testing.assert_close(x0, expected.to(precision))
+    found = [composcope.audit(model, one, [places] * 2, sigmas=[1.0]) for one in (x, x.float())]
+    energy, twin = (only(one.rows(), what="locality/energy").value for one in found)
+    assert energy == pytest.approx(twin, rel=0.01)
 
 
 def test_cond_of_any_precision_is_drawn_with():

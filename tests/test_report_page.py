@@ -21,7 +21,7 @@ from composcope.report.every_number import every_number
 from composcope.report.figures import growth
 from composcope.report.marks import EXP1, EXP2_LOCAL, two
 from composcope.report.material import Material, material
-from composcope.report.page import SECTIONS, difference_verdict, page
+from composcope.report.page import NO_PLACES, SECTIONS, difference_verdict, page, side_by_side
 from composcope.report.recording import square
 from composcope.report.section_figures import GROWING
 from composcope.report.sections import known_sides
@@ -150,6 +150,17 @@ def test_runs_side_by_side_that_were_judged_otherwise_say_so():
     words = "b, intervals apart; not at equal terms: tolerance 0.1 against 0.2"
     assert difference_verdict([strict, lenient]).words == words
     assert difference_verdict([strict, replace(strict, run="b", images=9)]).words == "equal"
+
+
+def test_what_does_not_apply_to_words_is_not_called_not_measured():
+    local = Row("locality/conditional_locality", 0.9, run="mine", snapshot="final")
+    acts = Row("locality/overlap", 0.5, run="words", snapshot="final")
+    colours = Row("length/found", 2.0, K=3, run="colours", snapshot="final")
+    drawn = Row("length/found", 2.0, K=3, run="drawn", snapshot="final", tolerance=0.1)
+    for other, told in ((acts, NO_PLACES), (colours, NO_PLACES), (drawn, "not measured")):
+        shown = side_by_side(Material([local, other]), ["mine", other.run])
+        (line,) = re.findall("<tr>(?:(?!</tr>).)*conditional locality.*?</tr>", shown)
+        assert told in line and ("does not apply" in line) == (told == NO_PLACES)
 
 
 def test_with_nothing_measured_the_page_says_so():
@@ -327,6 +338,7 @@ def test_pictures_are_whole_multiples(side, width):
         [Row("features/between", 0.1, n=10, run="text_control", setting="guidance 5", layer="x")],
         [Row("locality/square", 3.0, n=1, run="text_control", setting='"a red cube", guidance 5')],
         [Row("locality/square", 3.0, n=4, run="my_model.py:denoiser", states="noised")],
+        [Row("locality/overlap", 0.1, run="my.py:net", states="noised", asked="given")],
         [Row("theory/lemma1/length", 1.0, claim="some", holds=True)],
         [Row("circles/accuracy", 0.5, n=32, run="circles", contrast=0.5, images=16000, seed=1)],
     ],
@@ -347,12 +359,30 @@ def test_commands_are_commands(rows, monkeypatch):
     assert (name == "audit") == (":" in (row.run or ""))
 
 
+def test_given_conditions_and_noise_levels_are_told_where_all_rows_of_a_call_are_known():
+    call = {"run": "exp1", "snapshot": "final", "states": "trajectory", "asked": "given"}
+    whole = Row("locality/conditional_locality", 0.9, n=4, **call)
+    acts = [
+        Row("locality/influence", 1.0, n=4, sigma=sigma, condition=condition, pixel=(1, 2), **call)
+        for sigma in (80.0, 0.1)
+        for condition in ("0.65,0.65", "0.35,0.35")
+    ]
+    _, name, *rest = shlex.split(command([*acts, whole]))
+    args = arguments(module_of(name), name, rest)
+    assert (args.asked, args.noise_levels, args.num) == ("0.65,0.65 0.35,0.35", 2, 4)
+    assert command([whole]) == "composcope locality exp1 --num 4"
+    words = [replace(whole, condition=name) for name in ("red cube", "red cube #2")]
+    assert "--asked 'red cube, red cube'" in command(words)
+
+
 def test_what_was_measured_in_python_is_told_no_command():
     """A drawer of one's own: its rows have no snapshot."""
     for what in ("length/found", "locality/square"):
         assert command([Row(what, 3.0, n=4, K=2, run="mine", asked="paper")]) == ""
     given = {"asked": "given", "setting": "asked for red"}
     assert command([Row("locality/square", 3.0, run="mine", **given)]) == ""
+    audited = {"states": "noised", "setting": "on images 0123abcd"}
+    assert command([Row("locality/square", 3.0, run="mine", **audited)]) == ""
     assert command([Row("length/found", 3.0, run="ideal machine")]).endswith("score_machines")
 
 

@@ -8,13 +8,14 @@ import torch
 from PIL import Image
 from same_process import typed
 
+from composcope.diffusion.pixels import Pixels
 from composcope.diffusion.sample import draw, noise_levels, sample
 from composcope.errors import InputError
 from composcope.evaluation import evaluate
 from composcope.locality import LocalConditions, Strongest, audit
 from composcope.runs import configure, load
 from composcope.runs.config import Config
-from composcope.runs.data import Stored, complete_config, images_of, shown_images
+from composcope.runs.data import Stored, complete_config, images_of, pixel_constants, shown_images
 from composcope.runs.training import start
 from composcope.scenes import Rules
 from composcope.scenes.clevr import load_clevr
@@ -44,6 +45,18 @@ def folder(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     monkeypatch.setattr("composcope.runs.data.MEASURED", 256)
+
+
+def test_the_first_images_are_measured_under_a_bar(capsys):
+    """Many objects take long to place. However many are made at once, they are the same."""
+    config = configure("exp1", "smoke")
+    images = images_of(config)
+    pixels, sigma_data = pixel_constants(config, images)
+    assert "measuring the first images" in capsys.readouterr().err
+    first, _ = images(0, 256)
+    twin = Pixels.measure(first, fixed=not config.jitter)
+    assert torch.equal(pixels.centre, twin.centre) and pixels.scale == twin.scale
+    assert sigma_data == float(pixels.encode(first).std())
 
 
 def test_words_are_trained_on_drawn_with_audited_and_repaired(folder, tmp_path, capsys):

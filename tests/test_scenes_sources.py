@@ -43,6 +43,22 @@ def test_shards_are_the_folder_they_were_made_with(exports, format, conditioner,
     assert torch.equal(one.cond, two.cond)
 
 
+@pytest.mark.parametrize("named", ["./{}.{}", "./v1.0/{}.{}", "{}.{:S}"])
+def test_shards_may_have_names_in_folders_and_in_capitals(exports, tmp_path, named):
+    """As `tar cf shard.tar .` names them, and cameras their pictures."""
+    (given,) = sorted((exports / "webdataset").glob("*.tar"))
+    with tarfile.open(given) as shard, tarfile.open(tmp_path / given.name, "w") as copy:
+        for entry in shard:
+            key, _, suffix = entry.name.partition(".")
+            again = tarfile.TarInfo(named.replace("{:S}", suffix.upper()).format(key, suffix))
+            again.size = entry.size
+            copy.addfile(again, shard.extractfile(entry))
+    found, expected = items(tmp_path), items(exports / "webdataset")
+    assert [item.shows for item in found] == [item.shows for item in expected]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(read_item(one), read_item(other))
+
+
 def test_places_of_a_picture_that_was_made_smaller_are_refused(exports, tmp_path):
     shutil.copytree(exports / "clevr", tmp_path / "small")
     for file in (tmp_path / "small" / "images").iterdir():

@@ -32,8 +32,7 @@ class Args(options.Weights):
     """An object counts within this share of the image's side of the place it was asked at."""
     seed: int = 0  # Of the noise and of what is asked.
     objects: int = 3  # With --images: the most objects of a training image (N of the paper's rule).
-    extras: int = 0
-    """With --images: the most objects that training labels left out; so many extra are no fault."""
+    extras: int = 0  # With --images: the most objects that labels left out; these are no fault.
     view: str = "full"  # With --images: full or square, what of the official frame they show.
     out: options.Out = Path("results/evaluate.jsonl")
     device: options.Device = field(default_factory=own_device)
@@ -46,9 +45,10 @@ def main(args: Args) -> None:
         raise InputError("give either a RUN, or --images DIR with --asked asked.json")
     if args.images and args.asked:
         options.check_unused(args, options.DRAWING, "is of a RUN; --images are drawn already")
-        folder = args.out.with_suffix("") / args.images.resolve().name
         how = (args.tolerance, args.objects, args.extras, args.view)
-        rows, answers = evaluate_images(args.images, args.asked, None, *how, folder)
+        given = (args.images.resolve(), args.asked.resolve())
+        folder = own_folder(args.out, given[0].name, *given, *how)
+        rows, answers = evaluate_images(*given, None, *how, folder)
     else:
         options.check_unused(args, "objects extras view", "is of --images; a RUN has its own")
         rows, answers, folder = judge_run(args)

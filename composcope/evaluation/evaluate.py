@@ -39,7 +39,7 @@ from composcope.evaluation.judging import known_error, length_rows
 from composcope.evaluation.shown import samples_of
 from composcope.pictures import read_picture
 from composcope.progress import bar
-from composcope.results import Row, row
+from composcope.results import Row, digest, row
 from composcope.results.samples import read_samples, write_samples
 from composcope.scenes.labels import most_unlabelled
 from composcope.scenes.parts import SumOfParts
@@ -201,6 +201,9 @@ def evaluate_images(
             some = [given[i] for i in chosen], [found[i] for i in chosen]
             answers[K] = Answers(images[chosen], *some)
     setting = {"run": folder.resolve().name, "asked": "given", "trained": trained}
+    # Folders of one name are told apart, and so are ways to ask and to judge one folder.
+    how = repr((given, extras, view)).encode()
+    setting["setting"] = f"images {digest(images.tobytes() + how)}"
     error = known_error(conditioner, conditioner.ways[-1], view, tolerance, answers, keep)
     return length_rows(conditioner, answers, tolerance, setting, error, trained, extras), answers
 

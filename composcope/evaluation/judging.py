@@ -10,7 +10,14 @@ import numpy as np
 from composcope.evaluation.accuracy import NoScene, error_of
 from composcope.evaluation.answers import Answers
 from composcope.evaluation.detect import Misjudged
-from composcope.evaluation.k_max import PAPER_IMAGES, k_max, k_max_on_eight, paper_rule, strict_rule
+from composcope.evaluation.k_max import (
+    PAPER_IMAGES,
+    from_one_on,
+    k_max,
+    k_max_on_eight,
+    paper_rule,
+    strict_rule,
+)
 from composcope.evaluation.matching import Outcome
 from composcope.results import Estimate, Row, mean, row
 from composcope.scenes.parts import SumOfParts
@@ -39,8 +46,9 @@ def length_rows(
         if extras:
             most = max(outcome.extra for outcome in of_K)
             rows.append(row("length/most_extra", most, **coordinates, K=K))
-    for name, found in k_maxes(outcomes, error, trained, extras).items():
-        rows.append(row("length/k_max", found, **coordinates, rule=name, max_K=max(outcomes)))
+    counted = from_one_on(outcomes)
+    for name, found in k_maxes(counted, error, trained, extras).items():
+        rows.append(row("length/k_max", found, **coordinates, rule=name, max_K=max(counted)))
     return rows
 
 
@@ -52,8 +60,8 @@ def k_maxes(
 ) -> dict[str, Estimate]:
     """By our strict rule and by the paper's, also on as many images as the paper counted. Where
     labels leave objects out, `extras` others are allowed; by the rules of places any number is."""
-    if max(outcomes) == 0:
-        return {}  # K_max is told by K = 1 on
+    if not outcomes:
+        return {}  # K = 1 was not asked for
     found = {"strict": k_max(outcomes, strict_rule, extras)}
     if not trained:
         return found

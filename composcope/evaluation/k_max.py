@@ -9,6 +9,7 @@ asked for). How many others are allowed there the paper does not say; it reports
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count, takewhile
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -52,6 +53,12 @@ def strict_rule(K: int, right: Shares, near: Shares, images: int) -> Bool[np.nda
     return (right >= 0.5) & (wilson(right, images)[0] > 0.25)
 
 
+def from_one_on(outcomes: Mapping[int, Sequence[Outcome]]) -> dict[int, Sequence[Outcome]]:
+    """Those of the K that follow on each other from 1 on: beyond a K that was not asked for there
+    is no K_max."""
+    return {K: outcomes[K] for K in takewhile(outcomes.__contains__, count(1))}
+
+
 def largest(success: Mapping[int, Bool[np.ndarray, " times"]]) -> np.ndarray:
     """The largest tested K up to which all succeed, for each of the `times`; 0 if K = 1 fails."""
     Ks = sorted(success)
@@ -60,8 +67,8 @@ def largest(success: Mapping[int, Bool[np.ndarray, " times"]]) -> np.ndarray:
 
 
 def k_max(outcomes: Mapping[int, Sequence[Outcome]], rule: Rule, extras: float = 0) -> Estimate:
-    """K_max, and its 95 % interval over images resampled within each K; its ends are values of
-    K_max themselves."""
+    """K_max of outcomes `from_one_on`, and its 95 % interval over images resampled within each K;
+    its ends are values of K_max themselves."""
     success = {}
     for K, judged in shares_of(outcomes, extras).items():
         n = len(judged)

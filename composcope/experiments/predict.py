@@ -150,8 +150,7 @@ def measure_run(folder: Path, num: int, samples: int, levels: int) -> list[Row]:
     rows = locality(early, levels=levels, num=samples, pixels=(), keep=folder / "locality")
     rows += [loss_row(folder, where(rows, what=CONDITIONAL)[0])]
     images = folder / "images"
-    drawn = evaluate(load(folder), [K], num, tolerance=TOLERANCE, steps=STEPS, keep=images)
-    return rows + [one for one in drawn if one.what != "length/k_max"]  # one K alone has none
+    return rows + evaluate(load(folder), [K], num, tolerance=TOLERANCE, steps=STEPS, keep=images)
 
 
 def loss_row(folder: Path, early: Row) -> Row:

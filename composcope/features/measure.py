@@ -59,6 +59,9 @@ def features(
         raise InputError(
             "features: this model has no layers of its own that its condition modulates"
         )
+    if model.conditioner.most < 2:
+        noun = model.conditioner.noun
+        raise InputError(f"features: this model knows a single {noun}; two at least are compared")
     if groups < 2 or num < groups:
         needed = "2 groups at least, and a sample in each"
         raise InputError(f"features: {num} samples in {groups} groups; {needed}")

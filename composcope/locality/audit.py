@@ -26,7 +26,7 @@ from composcope.locality import contract, profile
 from composcope.locality.influence import effects, noised, trajectory, without_each_denoised
 from composcope.locality.jacobian import Pixel, pixel_gradients
 from composcope.locality.table import NOTHING_ASKED, table_of
-from composcope.results import Estimate, Row, resampled, row
+from composcope.results import Estimate, Row, digest, resampled, row
 from composcope.results import mean as sample_mean
 from composcope.results.estimate import estimate
 
@@ -207,9 +207,36 @@ def audit(
     every = zip(at, chosen, strict=True)
     levels = tuple(level_maps(denoiser, x, float(sigma), question) for x, sigma in every)
     about = {**getattr(denoiser, "about", {}), "states": states, "seed": seed}
+    about["asked"] = "given" if any(map(len, asked)) else None
+    about["setting"] = setting_of(asked, sigmas, images if states == "noised" else None)
     if note is not None:
         return Audit(levels, spots, [()] * len(images), None, radius, about, note)
     return Audit(levels, spots, asked, places, radius, about)
+
+
+def setting_of(
+    asked: Sequence[ConditionSet], sigmas: Sequence[float] | None, noised_images: X | None
+) -> str | None:
+    """What tells two audits of one denoiser apart, in words."""
+    words = []
+    if any(map(len, asked)):
+        words.append(asked_words(asked))
+        if sigmas is not None:  # conditions have rows over all levels
+            words.append("noise levels " + " ".join(f"{float(sigma):g}" for sigma in sigmas))
+    if noised_images is not None:
+        words.append(images_words(noised_images))
+    return "; ".join(words) or None
+
+
+def asked_words(asked: Sequence[ConditionSet]) -> str:
+    """The conditions, where all images are asked for the same; else what changes with them."""
+    names = [contract.condition_names(some) for some in asked]
+    alike = len(set(names)) == 1
+    return f"asked for {' '.join(names[0]) if alike else digest(repr(names).encode())}"
+
+
+def images_words(images: X) -> str:
+    return f"on images {digest(images.float().cpu().contiguous().numpy().tobytes())}"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@
 
 A noise level once measured is kept, so a measurement that was stopped goes on."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,7 +18,15 @@ from composcope.diffusion.denoiser import ConditionSet, Denoiser, Drawer, X
 from composcope.diffusion.sample import noise_levels
 from composcope.errors import InputError
 from composcope.locality import contract
-from composcope.locality.audit import Audit, Level, Question, level_maps, states_at
+from composcope.locality.audit import (
+    Audit,
+    Level,
+    Question,
+    asked_words,
+    images_words,
+    level_maps,
+    states_at,
+)
 from composcope.locality.jacobian import Pixel
 from composcope.progress import track
 from composcope.results import Row
@@ -66,8 +73,7 @@ def locality(
     places = contract.places_of(sets, conditioner)
     spots = tuple(pixels) if pixels is not None else pixels_at(places, model.shape[1:])
     about = {**model.about, "states": states, "seed": seed, "asked": way}
-    noised_images = images_digest(clean) if states == "noised" else None
-    about["setting"] = setting_of(way, sets[0], levels, noised_images)
+    about["setting"] = setting_of(way, sets, levels, clean if states == "noised" else None)
 
     def noisy() -> Float[Tensor, "levels batch channel height width"]:
         cond = contract.image_cond(conditioner, sets, clean, seed)
@@ -107,16 +113,16 @@ def asked_of(
 
 
 def setting_of(
-    way: str | None, asked: ConditionSet, levels: int, noised_images: str | None
+    way: str | None, asked: Sequence[ConditionSet], levels: int, noised_images: X | None
 ) -> str | None:
     """What else tells this measurement from the usual one, in words."""
     words = []
     if way == "given":
-        words.append("asked for " + " ".join(contract.condition_names(asked)))
+        words.append(asked_words(asked))
     if levels != LEVELS:
         words.append(f"{levels} noise levels")
     if noised_images is not None:
-        words.append(f"on images {noised_images}")
+        words.append(images_words(noised_images))
     return "; ".join(words) or None
 
 
@@ -131,11 +137,6 @@ def pixel_of(place: Sequence[float], size: Sequence[int]) -> Pixel:
     u, v = place
     height, width = size
     return min(int(v * height), height - 1), min(int(u * width), width - 1)
-
-
-def images_digest(images: X) -> str:
-    """Eight characters that change with the images."""
-    return hashlib.sha256(images.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
 
 
 def all_levels(

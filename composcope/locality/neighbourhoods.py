@@ -269,6 +269,6 @@ def blurred_weights(weights: Weights, width: float) -> Weights:
         side = weights.shape[dim]
         apart = torch.arange(side, device=weights.device)
         kernel = torch.exp(-(((apart[:, None] - apart) / (side * width)) ** 2) / 2)
-        kernel = kernel / kernel.sum(1, keepdim=True)
+        kernel = (kernel / kernel.sum(1, keepdim=True)).to(weights)
         weights = (weights.transpose(dim, 2) @ kernel.T).transpose(dim, 2)
     return weights

@@ -18,6 +18,7 @@ EXPERIMENTS = {
 }
 
 
+LEVELS = 9  # noise levels that `composcope locality` looks at unless told otherwise
 # Of runs that an experiment trains and measures itself, on images of which nothing is asked.
 UNASKED = {"centred": "centred_subject", "cifar10": "centred_subject --data cifar10.npz"}
 
@@ -29,7 +30,9 @@ def command(rows: Sequence[Row]) -> str:
     number = max((one.n for one in rows if one.n is not None), default=None)
     seed = row.seed or None
     if row.room == "locality" and row.states == "noised" and ":" in run:  # FILE.py:NAME
-        return command_line(f"audit {run} --images DIR", {"--num": number, "--seed": seed})
+        asked = "asked.json" if row.asked == "given" else None
+        audited = {"--asked": asked, "--num": number, "--seed": seed}
+        return command_line(f"audit {run} --images DIR", audited)
     if row.room in ("length", "locality", "features") and row.snapshot is None:
         return of_no_run(row, number)
     if row.room == "length":
@@ -42,7 +45,9 @@ def command(rows: Sequence[Row]) -> str:
         return f"python -m composcope.experiments.{UNASKED[row.run]}"
     if row.room == "locality":
         states = None if row.states == "trajectory" else row.states
-        return of_model("locality", row, {"--states": states, "--num": number, "--seed": seed})
+        words = {"--asked": given_conditions(rows), "--noise-levels": other_levels(rows)}
+        words |= {"--states": states, "--num": number, "--seed": seed}
+        return of_model("locality", row, words)
     if row.room == "features":
         return of_model("features", row, {"--num": number, "--seed": seed})
     if row.run == "circles" and row.claim:  # of several trainings
@@ -56,6 +61,22 @@ def command(rows: Sequence[Row]) -> str:
     return f"composcope {row.room}"
 
 
+def given_conditions(rows: Sequence[Row]) -> str | None:
+    """As they are typed: those whose influence was measured, where they were given."""
+    names = dict.fromkeys(row.condition for row in rows if row.condition and row.asked == "given")
+    typed = [name.partition(" #")[0] for name in names]  # the second of two alike is numbered
+    between = ", " if any(" " in name for name in typed) else " "
+    return shlex.quote(between.join(typed)) if typed else None
+
+
+def other_levels(rows: Sequence[Row]) -> int | None:
+    """How many noise levels were looked at, if not the usual number. Rows over all levels come with
+    those of each; without them some may be left out here."""
+    levels = {row.sigma for row in rows}
+    number = len(levels - {None})
+    return number if None in levels and number not in (0, LEVELS) else None
+
+
 def of_no_run(row: Row, number: int | None) -> str:
     """Of what composcope did not train; "" where only Python code of one's own measures it."""
     run = shlex.quote(str(row.run))
@@ -63,7 +84,8 @@ def of_no_run(row: Row, number: int | None) -> str:
         return f"composcope evaluate --images {run} --asked asked.json"
     if row.run in MACHINES:
         return "python -m composcope.experiments.score_machines"
-    if row.asked is None and row.setting is not None:  # prompts of a text-to-image pipeline
+    audited = row.states == "noised"
+    if row.asked is None and row.setting is not None and not audited:  # prompts of a pipeline
         asked = {"--prompt": "PROMPT"} if number == 1 else {"--seeds": number}  # one has one image
         return command_line(f"features --sdxl {run}", asked)
     return ""

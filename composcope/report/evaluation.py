@@ -43,7 +43,7 @@ def evaluation_table(rows: Sequence[Row]) -> Group:
     for K in sorted({row.K for row in rows if row.K is not None}):
         cells = [where(rows, what=f"length/{name}", K=K) for name in COLUMNS]
         shown.add_row(str(K), *(value_cell(found[0]) if found else "" for found in cells))
-    return Group(shown, *(verdict_text(row) for row in where(rows, what="length/k_max")))
+    return Group(shown, *verdicts(rows))
 
 
 def value_cell(row: Row) -> str:
@@ -52,6 +52,18 @@ def value_cell(row: Row) -> str:
         return f"{row.value:.2f}"
     interval = "" if row.low is None else f" [dim]{row.low:.0%}-{row.high:.0%}[/dim]"
     return f"{row.value:.0%}{interval}"
+
+
+def verdicts(rows: Sequence[Row]) -> list[str]:
+    """K_max by each rule, and what of the table it does not count."""
+    reached = where(rows, what="length/k_max")
+    if not reached:
+        return ["There is no K_max: it needs every K from 1 on, and K = 1 was not asked for."]
+    told = [verdict_text(row) for row in reached]
+    last = reached[0].max_K or 0
+    if last < max(row.K or 0 for row in rows):
+        told.append(f"K_max counts K up to {last} alone: K = {last + 1} was not asked for.")
+    return told
 
 
 def verdict_text(row: Row) -> str:

@@ -23,8 +23,10 @@ from composcope.report.recording import recording
 from composcope.report.section_figures import NEAR
 from composcope.report.sections import SECTIONS, section
 from composcope.results import Row, where
-from composcope.study.effects import COMPARED, Side, agreement, differences
+from composcope.study.effects import COMPARED, CONDITIONAL, Side, agreement, differences
 
+NO_PLACES = "does not apply: its conditions have no places"
+NOT_OF_BOTH = marks.Verdict("–", "does not apply to both")
 TITLE = "Does a diffusion model compose what it has learned?"
 FOOTER = (
     "Made by <code>composcope report</code>. The paper is Bradley, Local Mechanisms of "
@@ -50,7 +52,11 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     for by in COMPARED:
         found = [one(material.rows, side, by.what, **by.coordinates) for side in sides]
         if any(found):
-            lines.append([by.words, *map(marks.with_interval, found), difference_verdict(found)])
+            apply = [by != CONDITIONAL or has_places(material.rows, side) for side in sides]
+            both = zip(found, apply, strict=True)
+            told = [marks.with_interval(row) if applies else NO_PLACES for row, applies in both]
+            said = difference_verdict(found) if all(apply) else NOT_OF_BOTH
+            lines.append([by.words, *told, said])
     over = lines_over(material.rows, sides, "length/found")
     trained = {row.trained for _, _, rows in over for row in rows if row.trained}
     near = over_noise(lines_over(material.rows, sides, "locality/near_share"), NEAR)
@@ -68,6 +74,15 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
         "<p class=small>All numbers of both runs stand, with their commands, in the sections "
         "below.</p></section>"
     )
+
+
+def has_places(rows: Sequence[Row], side: Side) -> bool:
+    """False of a run that is known to be asked for words, such as colours: where these act was
+    measured, or what it draws, and nothing of places."""
+    if where(rows, what=CONDITIONAL.what, **side.about):
+        return True
+    acts = where(rows, what="locality/overlap", **side.about)
+    return not acts and not where(rows, what="length/found", tolerance=None, **side.about)
 
 
 def difference_verdict(found: Sequence[Row | None]) -> marks.Verdict:

@@ -6,6 +6,7 @@ from composcope.results.row import (
     Row,
     add_rows,
     check_out,
+    digest,
     gather,
     grouped,
     jsonl,
@@ -18,6 +19,6 @@ from composcope.results.row import (
     with_value,
 )
 
-__all__ = ["Estimate", "Row", "add_rows", "check_out", "gather", "grouped", "jsonl", "mean"]
-__all__ += ["only", "own_folder", "read_arrays", "read_rows", "resampled", "row"]
+__all__ = ["Estimate", "Row", "add_rows", "check_out", "digest", "gather", "grouped", "jsonl"]
+__all__ += ["mean", "only", "own_folder", "read_arrays", "read_rows", "resampled", "row"]
 __all__ += ["share", "spearman", "tell_rows", "where", "wilson", "with_value", "write_arrays"]

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from composcope.errors import InputError
 from composcope.files import whole
-from composcope.progress import terminal_table
+from composcope.progress import fits, terminal_table
 from composcope.results.row import Row, columns, grouped
 
 NUMBERS = ("value", "low", "high")
@@ -42,19 +42,41 @@ def csv_text(found: Sequence[Row]) -> str:
 
 
 def rows_table(found: Sequence[Row]) -> tuple[Table | str, ...]:
-    """The first rows, without the coordinates that tell where they came from; what all of them have
-    in common stands before the table. And how many they are."""
-    names = [name for name in columns(found) if name not in ("weights", "commit", "date")]
-    alike = [name for name in names if len({getattr(row, name) for row in found}) == 1]
-    differ = [name for name in names if name not in alike or name in NUMBERS]
-    shown = terminal_table(*differ)
-    for row in found[:LISTED]:
-        shown.add_row(*(escape(short_number(getattr(row, name))) for name in differ))
-    same = [
-        f"{name}={short_number(getattr(found[0], name))}" for name in alike if name not in NUMBERS
+    """The first rows, without the coordinates that tell where they came from; what all of these
+    have in common stands before the table. And how many they are."""
+    listed = found[:LISTED]
+    names = [name for name in columns(listed) if name not in ("weights", "commit", "date")]
+    differ = [
+        name for name in names if name in NUMBERS or len({getattr(row, name) for row in listed}) > 1
     ]
-    heads = [f"all of them: {' '.join(same)}"] if same else []
-    return *heads, shown, f"{len(found)} rows, {min(LISTED, len(found))} of them shown"
+    alike = [name for name in names if name not in differ]
+    whose = "all of them" if len(listed) == len(found) else "all that are shown"
+    heads = [f"{whose}: {assignments(listed[0], alike)}"] if alike else []
+    shown = terminal_table(*differ)
+    for row in listed:
+        shown.add_row(*(escape(short_number(getattr(row, name))) for name in differ))
+    shown = shown if fits(shown) else narrow_table(listed, differ)
+    return *heads, shown, f"{len(found)} rows, {len(listed)} of them shown"
+
+
+def narrow_table(listed: Sequence[Row], names: Sequence[str]) -> Table:
+    """Where a column for each coordinate has no room: a row names those that it has."""
+    places = [name for name in names if name not in ("what", *NUMBERS)]
+    first = ["what"] if "what" in names else []
+    shown = terminal_table(*first, escape("value [low, high]"))
+    shown.add_column("where", overflow="fold")
+    for row in listed:
+        value = short_number(row.value)
+        if row.low is not None:
+            value += f" [{short_number(row.low)}, {short_number(row.high)}]"
+        cells = (*(getattr(row, name) for name in first), value, assignments(row, places))
+        shown.add_row(*map(escape, cells))
+    return shown
+
+
+def assignments(row: Row, names: Sequence[str]) -> str:
+    known = {name: getattr(row, name) for name in names}
+    return " ".join(f"{name}={short_number(at)}" for name, at in known.items() if at is not None)
 
 
 def overview(found: Sequence[Row]) -> tuple[Table, str]:

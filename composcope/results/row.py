@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from composcope.errors import InputError
 from composcope.files import alone, read_lines, write_text
@@ -53,7 +54,7 @@ class Row:
     # How it was asked and judged.
     asked: str | None = None  # how conditions were chosen: "paper", "random", ...
     K: int | None = None  # conditions asked for
-    max_K: int | None = None  # the most that were asked for, where the value is one over all K
+    max_K: int | None = None  # the most that were counted, where the value is one over all K
     # an object counts within this share of the image's side of its place; of a claim
     tolerance: float | None = None
     # by which K_max is told: "paper", "strict", "eight" (images), "places" (others are not judged)
@@ -159,8 +160,12 @@ def check_out(path: Path) -> None:
 
 def own_folder(out: Path, name: str, *settings: Any) -> Path:
     """Beside the rows: a folder of its own for everything that changes what is measured."""
-    digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:8]
-    return out.with_suffix("") / f"{name}-{digest}"
+    return out.with_suffix("") / f"{name}-{digest(repr(settings).encode())}"
+
+
+def digest(given: bytes) -> str:
+    """Eight characters that change with what is given."""
+    return hashlib.sha256(given).hexdigest()[:8]
 
 
 def tell_rows(
@@ -194,16 +199,28 @@ def gather(folders: Iterable[str | Path]) -> list[Row]:
 
 
 def where(rows: Iterable[Row], **coordinates: Any) -> list[Row]:
-    """The rows whose coordinates have these values; several values mean any of them."""
+    """The rows whose coordinates have these values; several values mean any of them. Numbers are
+    equal if they are in float32."""
     unknown = set(coordinates) - set(FIELDS)
     if unknown:
         raise InputError(f"a row has no coordinate {min(unknown)!r}")
     found = list(rows)
     for name, wanted in coordinates.items():
         several = isinstance(wanted, set | frozenset | list | tuple | range)
-        values = [wanted, *wanted] if several else [wanted]  # a pixel is itself a tuple
+        given = [wanted, *wanted] if several else [wanted]  # a pixel is itself a tuple
+        values = [near for one in given for near in roundings(one)]
         found = [row for row in found if getattr(row, name) in values]
     return found
+
+
+def roundings(wanted: Any) -> list:
+    """A value; of a number also what float32 makes of it, as rows of noise levels hold it, and the
+    shortest number that float32 takes for the same."""
+    if not isinstance(wanted, float):
+        return [wanted]
+    with np.errstate(over="ignore"):
+        single = np.float32(wanted)
+    return [wanted, float(single), float(str(single))]
 
 
 def with_value(rows: Iterable[Row]) -> list[Row]:

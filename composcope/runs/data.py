@@ -17,6 +17,7 @@ from composcope.diffusion.pixels import Pixels
 from composcope.errors import InputError
 from composcope.nets.local_unet import LocalUNet
 from composcope.pictures import read_picture
+from composcope.progress import track
 from composcope.runs.config import USUAL_OBJECTS, Config
 from composcope.runs.model import Model, conditioner_of
 from composcope.scenes import sources
@@ -27,6 +28,7 @@ from composcope.scenes.rules import Rules
 
 WANTED = "PNG or JPEG files right in it"
 MEASURED = 2048  # images from which the pixel constants are measured
+AT_ONCE = 64  # of them
 
 Image = Float[Tensor, "n 3 height width"]
 Images = Callable[[int, int], tuple[Image, Float[Tensor, "n features"] | None]]
@@ -141,7 +143,8 @@ def read_pictures(path: Path) -> list[np.ndarray]:
 
 def pixel_constants(config: Config, images: Images) -> tuple[Pixels, float]:
     """The pixel constants and sigma_data, from the first images of the run."""
-    first = torch.cat([images(start, 256)[0] for start in range(0, MEASURED, 256)])
+    starts = track(range(0, MEASURED, AT_ONCE), "measuring the first images")
+    first = torch.cat([images(start, AT_ONCE)[0] for start in starts])
     pixels = Pixels.measure(first, fixed=not config.jitter and not config.data)
     return pixels, float(pixels.encode(first).std())
 

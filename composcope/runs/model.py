@@ -79,7 +79,9 @@ class Model(nn.Module):
             raise InputError("cond is a tensor, such as model.conditioner(condition_sets) makes")
         if cond is not None and len(cond) != len(x):
             raise InputError(f"cond has {len(cond)} rows for {len(x)} images; give one an image")
-        return self.denoiser(x, sigma, cond)
+        own = next(self.parameters()).dtype
+        given = None if cond is None else cond.to(own)
+        return self.denoiser(x.to(own), sigma.to(own), given).to(x.dtype)
 
     @property
     def about(self) -> dict[str, Any]:

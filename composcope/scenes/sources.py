@@ -207,9 +207,9 @@ def of_tars(path: Path) -> Iterator[Pictured]:
                     if entry.size < 0 or entry.offset <= reached:  # else it may go round for ever
                         raise InputError(f"{entry.name} has a negative size")
                     reached = entry.offset
-                    key, _, suffix = entry.name.partition(".")
-                    kind = scenes if suffix == "json" else pictures
-                    if entry.isfile() and f".{suffix}" in (*SUFFIXES, ".json"):
+                    key, suffix = key_and_suffix(entry.name)
+                    kind = scenes if suffix == ".json" else pictures
+                    if entry.isfile() and suffix in (*SUFFIXES, ".json"):
                         kind[key] = Slice(shard, entry.offset_data, entry.size)
         except (tarfile.TarError, OSError, ValueError) as error:
             raise InputError(f"{shard} is not a shard ({error})") from None
@@ -218,6 +218,13 @@ def of_tars(path: Path) -> Iterator[Pictured]:
             if key not in scenes:
                 raise InputError(f"{where}: the picture has no scene, {key}.json")
             yield picture, parse_json(scenes[key].read(), dict, where), where
+
+
+def key_and_suffix(name: str) -> tuple[str, str]:
+    """Of a file in a shard: ./a/000.PNG has the key ./a/000, and its suffix is .png."""
+    folder, slash, last = name.rpartition("/")
+    stem, dot, suffix = last.partition(".")
+    return folder + slash + stem, (dot + suffix).lower()
 
 
 def of_parquet(path: Path) -> Iterator[Pictured]:
