@@ -46,9 +46,9 @@ def main(args: Args) -> None:
     if args.images and args.asked:
         options.check_unused(args, options.DRAWING, "is of a RUN; --images are drawn already")
         how = (args.tolerance, args.objects, args.extras, args.view)
-        given = (args.images.resolve(), args.asked.resolve())
-        folder = own_folder(args.out, given[0].name, *given, *how)
-        rows, answers = evaluate_images(*given, None, *how, folder)
+        images, asked = args.images.resolve(), args.asked.resolve()
+        folder = own_folder(args.out, images.name, images, asked, *how)
+        rows, answers = evaluate_images(images, asked, None, *how, folder)
     else:
         options.check_unused(args, "objects extras view", "is of --images; a RUN has its own")
         rows, answers, folder = judge_run(args)

@@ -80,8 +80,8 @@ class Model(nn.Module):
         if cond is not None and len(cond) != len(x):
             raise InputError(f"cond has {len(cond)} rows for {len(x)} images; give one an image")
         own = next(self.parameters()).dtype
-        given = None if cond is None else cond.to(own)
-        return self.denoiser(x.to(own), sigma.to(own), given).to(x.dtype)
+        asked = None if cond is None else cond.to(own)
+        return self.denoiser(x.to(own), sigma.to(own), asked).to(x.dtype)
 
     @property
     def about(self) -> dict[str, Any]:
