@@ -11,7 +11,14 @@ from composcope.report.figures import FROM_NOISE, WIDTH, met_panel
 from composcope.report.locality import over
 from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, by_model, label, look
 from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, and_list, name, two, with_interval
-from composcope.report.material import Kept, conditional, k_max_beside_paper, of_nine, one
+from composcope.report.material import (
+    Kept,
+    conditional,
+    k_max_beside_paper,
+    k_max_row,
+    of_nine,
+    one,
+)
 from composcope.results import Row, grouped, where, with_value
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
@@ -160,13 +167,16 @@ def student(rows: Sequence[Row]) -> str:
     cost = f" in {two(passes.value)} passes at K = {passes.K}" if passes else ""
     filled = [with_interval(of_nine(rows, side)) for side in (DISTILLED, EXP2_LOCAL)]
     teacher = k_max_beside_paper(rows, EXP2_LOCAL)
+    few = [k_max_row(rows, side, "places_eight") for side in (DISTILLED, EXP2_LOCAL)]
+    on_few = " (on eight images, as many as the paper counted, {} and {})"
+    counted = on_few.format(*map(with_interval, few)) if all(few) else ""
     shares = [with_interval(conditional(rows, side)) for side in (DISTILLED, EXP2)]
     return (
         "Can one pass do what local conditions do in many? "
         f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. "
         f"It fills {filled[0]} of nine places and its K_max is {with_interval(reached)}; its "
-        f"teacher's are {filled[1]} and {with_interval(teacher)}. Its conditional locality is "
-        f"{shares[0]}, that of exp2 {shares[1]}."
+        f"teacher's are {filled[1]} and {with_interval(teacher)}{counted}. Its conditional "
+        f"locality is {shares[0]}, that of exp2 {shares[1]}."
     )
 
 
