@@ -29,7 +29,15 @@ from composcope.options import line
 from composcope.progress import console
 from composcope.runs.config import Config, difference
 from composcope.runs.data import Images, complete_config, examples_of, images_of, pixel_constants
-from composcope.runs.model import Model, conditioner_of, load, own_device, run_folder, weights_path
+from composcope.runs.model import (
+    Model,
+    conditioner_of,
+    load,
+    network,
+    own_device,
+    run_folder,
+    weights_path,
+)
 from composcope.runs.workers import render_ahead
 from composcope.tensors import read_tensors, save_tensors
 
@@ -66,6 +74,9 @@ def start(
         if by_the_first(claim):
             return
         images = images_of(config)
+        # A network that cannot be is refused before images are measured.
+        with torch.device("meta"):
+            network(config, conditioner_of(config))
         pixels, sigma_data = by_the_first(lambda: constants(config, images, folder))
         model = Model(config, pixels, sigma_data)
         if config.init:
