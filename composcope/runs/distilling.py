@@ -23,7 +23,7 @@ from composcope.runs.training import Sheet, fit, is_finished, open_run, own_core
 from composcope.scenes.parts import SumOfParts
 
 # A student begins with weights that denoise well, and forgets it where convolutions move as fast as
-# labels: at the rate of labels its error below sigma 4 was four times as high (LOG.md).
+# labels: its error at sigma 1 was then four times as high (LOG.md).
 MUON_RATE = 0.2
 ASKED = 10**9  # far from the seeds of evaluations: these are not asked for what was practised
 
