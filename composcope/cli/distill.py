@@ -27,7 +27,7 @@ class Args:
     out: options.Dir = None  # The folder of the student; runs/RUN-student when not given.
     minutes: float = 50.0  # How long to learn, roughly, on one core; it tells how many states.
     images: options.Int = None  # States to learn from, in place of minutes.
-    lr: float = 5e-3  # The learning rate at the beginning; it falls to zero.
+    lr: float = 5e-3  # The learning rate; over the last quarter it falls to zero.
     batch: int = 6  # States a step.
     steps: int = 12  # Noise levels of a walk from noise to image.
     reuse: int = 4  # Times a state of high noise is learned from: with all conditions, then some.

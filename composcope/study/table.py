@@ -89,7 +89,6 @@ LONG: dict[str, Mapping[str, Any]] = {"laptop": {"images": 256_000, "cool": 64_0
 # A slot of the list holds a place in a sixth of the images, and a colour says nothing of where:
 # both learn late (LOG.md).
 LIST: dict[str, Mapping[str, Any]] = {"laptop": {"images": 512_000, "cool": 128_000}}
-LIST_IN_PATCHES: dict[str, Mapping[str, Any]] = {"laptop": {"images": 256_000}}
 COLORS: dict[str, Mapping[str, Any]] = {"laptop": {"images": 384_000, "cool": 96_000}}
 # Patches of 17 of 16 cells, the paper's control, take 144 GFLOP for one evaluation of the denoiser
 # at 64x64: eleven hours for one curve on one core. The laptop has 9 of 8 cells, and the network of
@@ -113,7 +112,7 @@ RUNS = (
     Run("exp2-seed1", "exp2",  "the same from another seed", {"seed": 1}),
     Run("exp3-seed1", "exp3",  "the same from another seed", {"seed": 1}),
     Run("exp2l",      "exp2l", "Fig. 1, 2, 10; Table 1", snapshots=EARLIER, by_preset=LONG),
-    Run("exp3l",      "exp3l", "Table 1 (v3)", by_preset=LIST_IN_PATCHES),
+    Run("exp3l",      "exp3l", "Table 1 (v3)", snapshots=("middle",), by_preset=LIST),
     Run("exp2l-wide", "exp2l", "E.3, patches as wide as the image", {"radius": 8},
         by_preset=WIDE),
     Run("exp1-one",   "exp1",  "Fig. 4; Table 1, one object", objects(1, 1)),
