@@ -164,6 +164,22 @@ def test_a_wrapped_denoiser_is_measured_with_its_own_conditioner_and_its_rows_sa
     assert {(row.intervention, row.radius) for row in report.rows()} == {("local", 0.1875)}
 
 
+def test_audits_with_other_conditioners_have_rows_of_their_own():
+    """Else the later one's rows would stand for both."""
+    x = torch.zeros(1, 3, 8, 8)
+    finer, coarser = (LocationGrid(cells) for cells in (8, 4))
+
+    def keys(denoiser, conditioner):
+        found = audit(denoiser, x, [[(0.25, 0.25)]], conditioner, [1.0], pixels=[])
+        return {row.key for row in found.rows()}
+
+    def plain(x, sigma, cond):
+        return x * cond.sum()
+
+    assert keys(plain, finer) == keys(plain, LocationGrid(8))
+    assert not keys(plain, finer) & keys(plain, coarser)
+
+
 def test_conditions_are_called_what_people_call_them():
     assert condition_names([(0.65, 0.25), "red", "red", 7]) == ("0.65,0.25", "red", "red #2", "7")
 

@@ -131,6 +131,24 @@ def test_a_run_begins_with_the_weights_of_another_and_its_own_constants(tmp_path
     torch.testing.assert_close(ours(*inputs), theirs(*inputs), rtol=1e-4, atol=1e-4)
 
 
+@pytest.fixture
+def nothing_measured(monkeypatch):
+    """Constants of the data, which take a while at the study's sizes, are not measured."""
+
+    def measured(*args):
+        raise AssertionError("images were measured first")
+
+    monkeypatch.setattr("composcope.runs.training.pixel_constants", measured)
+
+
+@pytest.mark.usefixtures("nothing_measured")
+def test_a_penalty_without_places_is_refused_before_images_are_measured(tmp_path):
+    with pytest.raises(InputError, match="conditions with places"):
+        start(configure("color", "smoke", TINY | {"penalty": 0.1}), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("nothing_measured")
 def test_a_run_does_not_begin_with_another_network(tmp_path, finished):
     with pytest.raises(InputError, match=r"--init: .* has another network than this run"):
         start(configure("exp1", "smoke", TINY | {"init": str(finished)}), tmp_path)

@@ -208,7 +208,10 @@ def audit(
     levels = tuple(level_maps(denoiser, x, float(sigma), question) for x, sigma in every)
     about = {**getattr(denoiser, "about", {}), "states": states, "seed": seed}
     about["asked"] = "given" if any(map(len, asked)) else None
-    about["setting"] = setting_of(asked, sigmas, images if states == "noised" else None)
+    setting = setting_of(asked, sigmas, images if states == "noised" else None)
+    if conditioner is not None and conditioner is not getattr(denoiser, "conditioner", None):
+        setting.append(conditioner_words(conditioner, cond))
+    about["setting"] = "; ".join(setting) or None
     if note is not None:
         return Audit(levels, spots, [()] * len(images), None, radius, about, note)
     return Audit(levels, spots, asked, places, radius, about)
@@ -216,7 +219,7 @@ def audit(
 
 def setting_of(
     asked: Sequence[ConditionSet], sigmas: Sequence[float] | None, noised_images: X | None
-) -> str | None:
+) -> list[str]:
     """What tells two audits of one denoiser apart, in words."""
     words = []
     if any(map(len, asked)):
@@ -225,7 +228,7 @@ def setting_of(
             words.append("noise levels " + " ".join(f"{float(sigma):g}" for sigma in sigmas))
     if noised_images is not None:
         words.append(images_words(noised_images))
-    return "; ".join(words) or None
+    return words
 
 
 def asked_words(asked: Sequence[ConditionSet]) -> str:
@@ -233,6 +236,13 @@ def asked_words(asked: Sequence[ConditionSet]) -> str:
     names = [contract.condition_names(some) for some in asked]
     alike = len(set(names)) == 1
     return f"asked for {' '.join(names[0]) if alike else digest(repr(names).encode())}"
+
+
+def conditioner_words(conditioner: Any, cond: Cond) -> str:
+    """A conditioner that is not the denoiser's own, by its name and what it says."""
+    name = getattr(conditioner, "__name__", type(conditioner).__name__)
+    said = b"" if cond is None else cond.float().cpu().contiguous().numpy().tobytes()
+    return f"conditioner {name} {digest(said)}"
 
 
 def images_words(images: X) -> str:

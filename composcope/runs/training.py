@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from PIL.Image import Image
-from torch import Tensor
+from torch import Tensor, nn
 
 from composcope.diffusion.ema import Profile, Weights, gamma_of, reconstruct
 from composcope.diffusion.lesson import Denoising, Lesson
@@ -39,6 +39,7 @@ from composcope.runs.model import (
     weights_path,
 )
 from composcope.runs.workers import render_ahead
+from composcope.scenes.parts import SumOfParts
 from composcope.tensors import read_tensors, save_tensors
 
 SHEET_K = (0, 1, 2, 3, 5, 7, 9)  # how much the sheets of a run ask for, a row each
@@ -74,9 +75,13 @@ def start(
         if by_the_first(claim):
             return
         images = images_of(config)
-        # A network that cannot be is refused before images are measured.
+        # What cannot be is refused before images are measured: networks, penalties, first weights.
+        conditioner = conditioner_of(config)
         with torch.device("meta"):
-            network(config, conditioner_of(config))
+            net = network(config, conditioner)
+        check_penalty(config, conditioner)
+        if config.init:
+            check_init(config.init, net)
         pixels, sigma_data = by_the_first(lambda: constants(config, images, folder))
         model = Model(config, pixels, sigma_data)
         if config.init:
@@ -129,17 +134,22 @@ def fit(
     train(model, loss, make, recipe, folder, renormalize, keep, draw, device, makers, lesson)
 
 
-def penalty_of(model: Model) -> Penalty | None:
-    """What a recipe penalises; an InputError where it cannot be."""
-    recipe, conditioner = model.config.recipe, model.conditioner
-    if not recipe.penalty:
-        return None
-    if model.config.net == "local" or conditioner is None or not conditioner.has_places:
+def check_penalty(config: Config, conditioner: SumOfParts | None) -> None:
+    """An InputError where what a recipe penalises cannot be."""
+    placed = conditioner is not None and conditioner.has_places
+    if config.recipe.penalty and (config.net == "local" or not placed):
         raise InputError(
             "--penalty is on what conditions do far from their places: it needs a global network "
             "and conditions with places, such as those of exp2 and exp3"
         )
-    return Penalty(recipe.penalty, recipe.penalty_radius, conditioner)
+
+
+def penalty_of(model: Model) -> Penalty | None:
+    """What a recipe penalises."""
+    recipe = model.config.recipe
+    if not recipe.penalty:
+        return None
+    return Penalty(recipe.penalty, recipe.penalty_radius, model.conditioner)
 
 
 def own_cores() -> int:
@@ -150,20 +160,23 @@ def own_cores() -> int:
     return max(allowed // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
-def take_weights(model: Model, run: str) -> None:
-    """Give `model` the weights of another run; what was measured of its own data stays."""
-    own = model.state_dict()
-    stays = {
-        name: own.pop(name) for name in ("pixels.centre", "pixels.scale", "denoiser.sigma_data")
-    }
-    theirs = load(run).state_dict()
-    for name, tensor in own.items():
-        if name not in theirs or theirs[name].shape != tensor.shape:
+def check_init(run: str, net: nn.Module) -> None:
+    """An InputError where the weights of another run are not of this network."""
+    theirs = {name: tensor.shape for name, tensor in load(run).denoiser.net.state_dict().items()}
+    own = {name: tensor.shape for name, tensor in net.state_dict().items()}
+    for name in own | theirs:
+        if own.get(name) != theirs.get(name):
             raise InputError(
                 f"--init: {run} has another network than this run ({name}); "
                 "give it the same architecture"
             )
-    model.load_state_dict(theirs | stays, strict=False)
+
+
+def take_weights(model: Model, run: str) -> None:
+    """Give `model` the weights of another run; what was measured of its own data stays."""
+    own = model.state_dict()
+    measured = "pixels.centre", "pixels.scale", "denoiser.sigma_data"
+    model.load_state_dict(load(run).state_dict() | {name: own[name] for name in measured})
 
 
 def constants(config: Config, images: Images, folder: Path) -> tuple[Pixels, float]:
