@@ -9,16 +9,18 @@ import torch
 
 from composcope.adapters import Phrases
 from composcope.errors import InputError
-from composcope.evaluation import Found
-from composcope.experiments import command, neighbourhoods, overlap, penalty, predict
+from composcope.evaluation import Answers, Found
+from composcope.evaluation.answers import read_answers, write_answers
+from composcope.experiments import command, imitation, neighbourhoods, overlap, penalty, predict
 from composcope.features import sdxl
 from composcope.locality import LocalConditions, intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
-from composcope.report import sections
+from composcope.report import interventions, sections
 from composcope.report.interventions import beyond, close_figure
 from composcope.report.material import Material, material
 from composcope.report.section_figures import intervention_figures
-from composcope.results import Row, read_rows, row, where
+from composcope.results import Estimate, Row, read_rows, row, where
+from composcope.results.arrays import read_origin
 from composcope.runs import Config, load
 from composcope.runs.config import configure
 from composcope.runs.distilling import distill, student_config
@@ -102,6 +104,46 @@ def test_overlap(runs, tmp_path):
     again = overlap.main(names, **args)
     assert len(drawn) == 8 and all(path.stat().st_mtime_ns == at for path, at in drawn.items())
     assert {r.key for r in again} == {r.key for r in rows} == {r.key for r in read_rows(out)}
+
+
+def met(path, which):
+    """The file of answers as if in some of its images every place had its object."""
+    kept = read_answers(path)
+    there = [[Found(u, v, "red", "cube", "large", 1.0) for u, v in asked] for asked in kept.asked]
+    found = [there[i] if i in which else [] for i in range(len(there))]
+    write_answers(path, Answers(kept.images, kept.asked, found), read_origin(path)[0])
+
+
+def test_a_student_is_compared_with_its_teacher_image_by_image(runs, tmp_path):
+    out = tmp_path / "imitation.jsonl"
+    args = dict(teacher=runs / "exp2", most=3, num=4, steps=3, out=out)
+    imitation.main(str(runs / "exp2-student"), **args)
+    for K, (student, teacher) in {
+        1: ({0, 1}, {1, 2, 3}),
+        2: ({0, 1}, {0, 1}),
+        3: ((), {2}),
+    }.items():
+        met(tmp_path / f"imitation/student/K{K}.npz", student)
+        met(tmp_path / f"imitation/teacher/K{K}.npz", teacher)
+    rows = imitation.main(str(runs / "exp2-student"), **args)
+    differences = {r.K: (r.value, r.low, r.high) for r in where(rows, what="imitation/difference")}
+    assert differences[1][0] == -0.25 and differences[1][1] < 0 < differences[1][2]
+    assert differences[2] == (0, 0, 0)
+    assert differences[3][0] == -0.25
+    shares = {(r.intervention, r.K): r.value for r in where(rows, what="imitation/complete")}
+    assert [shares[None, K] for K in (1, 2, 3)] == [0.5, 0.5, 0]
+    assert [shares["local", K] for K in (1, 2, 3)] == [0.75, 0.5, 0.25]
+    assert (tmp_path / "imitation/imitation.png").exists()
+    assert {r.key for r in rows} == {r.key for r in read_rows(out)}
+
+
+def test_what_cannot_be_compared_is_said(runs, tmp_path):
+    out = tmp_path / "imitation.jsonl"
+    with pytest.raises(InputError, match="exp1 was not distilled"):
+        imitation.main(str(runs / "exp1"), out=out)
+    with pytest.raises(InputError, match="distilled from other weights than those of exp1"):
+        imitation.main(str(runs / "exp2-student"), runs / "exp1", out=out)
+    assert list(tmp_path.iterdir()) == []
 
 
 # ----------------------------------------------------------------------------
@@ -322,6 +364,23 @@ def test_the_report_shows_what_is_measured():
     assert "0.17 (exp1)" in said and "Of 4 colours color draws" in said
     assert "1 [1, 1] for the early conditional locality" in said
     assert len(intervention_figures(Material(rows))) == 3
+    alike = [row("imitation/complete", 0.9, run="exp2-student", K=K) for K in (1, 2)]
+    assert len(intervention_figures(Material(rows + alike))) == 4
     forced = next(section for section in sections.SECTIONS if section.name == "forced")
     assert len(forced.figures(Material(rows=rows))) >= 3
     assert sections.section(forced, Material(rows=rows)).count("<figure") >= 3
+
+
+def test_student_and_teacher_are_told_apart_in_percentage_points():
+    assert interventions.imitation([]) == ""
+    student, teacher = {"run": "exp2-student"}, {"run": "exp2", "intervention": "local"}
+    rows = [
+        row("imitation/difference", Estimate(-0.01, -0.02, 0.0, 480), K=3, **student),
+        row("imitation/difference", Estimate(-0.125, -0.15, -0.1, 480), K=6, **student),
+        row("imitation/k_max", Estimate(2, 2, 6, 480), rule="places", **student),
+        row("imitation/k_max", Estimate(7, 2, 7, 480), rule="places", radius=1.5 / 8, **teacher),
+    ]
+    said = interventions.imitation(rows)
+    assert "On 480 other images" in said
+    assert "by -1.0 [-2.0, +0.0] percentage points at three" in said
+    assert "by -12.5 [-15.0, -10.0] at six; K_max is 2 [2, 6] there, its teacher's 7 [2, 7]" in said

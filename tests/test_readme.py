@@ -2,6 +2,7 @@
 examples run."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -84,19 +85,18 @@ def test_the_numbers_at_equal_images_are_those_of_the_rows(measured):
 def test_what_is_said_of_the_list_is_measured(measured):
     text = " ".join(README.split())
     end = {"run": "exp3", "images": 512_000}
-    (filled,) = measured(what="length/found", K=6, asked="paper", **end)
     (local,) = measured(what="locality/conditional_locality", asked="paper", **end)
-    assert (
-        "512,000 images exp3 fills {value:.1f} [{low:.1f}, {high:.1f}] of 6".format(**filled)
-        in text
-    )
-    assert "of 6 (locality {value:.2f} [{low:.2f}, {high:.2f}])".format(**local) in text
+    assert f"The locality of exp3 is then {with_ends(local, '.2f')};" in text
     for K, words in ((3, "three random places, {} of its images"), (5, "with five {}.")):
         (right,) = measured(what="length/exact", K=K, asked="random", **end)
         assert words.format(percent(right)) in text
-    for run, words in (("exp3l", "(exp3l) {}."), ("exp3", "256,000 images exp3 fills {} of 9")):
-        (nine,) = measured(what="length/found", K=9, asked="paper", run=run, images=256_000)
-        assert words.format("{value:.1f} [{low:.1f}, {high:.1f}]".format(**nine)) in text
+    told = []
+    for images, run in product((256_000, 512_000), ("exp3", "exp3l")):
+        (nine,) = measured(what="length/found", K=9, asked="paper", run=run, images=images)
+        told.append(with_ends(nine, ".1f"))
+    half, patches, whole, whole_patches = told
+    assert f"256,000 images exp3 fills {half} of 9, in patches (exp3l) {patches}; after" in text
+    assert f"after 512,000 these are {whole} and {whole_patches}." in text
 
 
 def percent(row) -> str:

@@ -53,6 +53,14 @@ def wheel(tmp_path_factory) -> Path:
     return tree / "dist" / name
 
 
+def test_weights_that_ship_are_small(wheel):
+    """40 MB in all: what a user fetches for models that can be trained in hours."""
+    files = zipfile.ZipFile(wheel).infolist()
+    weights = [file.file_size for file in files if file.filename.endswith(".safetensors")]
+    assert len(weights) > 10
+    assert sum(weights) <= 40_000_000
+
+
 def test_the_wheel_has_what_is_needed(wheel):
     names = {*zipfile.ZipFile(wheel).namelist()}
     here = [path for path in (ROOT / "composcope").rglob("*") if path.is_file()]

@@ -19,7 +19,7 @@ from composcope.report.material import (
     of_nine,
     one,
 )
-from composcope.results import Row, grouped, where, with_value
+from composcope.results import Row, grouped, only, where, with_value
 from composcope.study.effects import Side
 from composcope.study.prediction import LOCALITY, LOSS, NOTHING, points
 from composcope.study.table import BY_NAME, PENALTY_RUNS
@@ -79,6 +79,18 @@ def close_figure(pictures: Sequence[Kept]) -> Figure:
         words = label(about["run"], about.get("intervention"))
         where_to = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
         panels[0].annotate(words, (0, 0.5), xycoords="axes fraction", fontsize=8, **where_to)
+    return figure
+
+
+def imitation_figure(rows: Sequence[Row]) -> Figure:
+    """Images with every place filled by the number of places: a student, and its teacher."""
+    figure = Figure(figsize=(WIDTH, 3.7), layout="constrained")
+    panel = figure.add_subplot(xlabel="K, objects asked for")
+    panel.set_ylabel("share of images with all places filled")
+    for style, words, own in by_model(where(rows, what="imitation/complete")):
+        over(panel, own, "K", style, words)
+    panel.set_ylim(-0.03, 1.03)
+    legend(panel)
     return figure
 
 
@@ -176,7 +188,29 @@ def student(rows: Sequence[Row]) -> str:
         f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. "
         f"It fills {filled[0]} of nine places and its K_max is {with_interval(reached)}; its "
         f"teacher's are {filled[1]} and {with_interval(teacher)}{counted}. Its conditional "
-        f"locality is {shares[0]}, that of exp2 {shares[1]}."
+        f"locality is {shares[0]}, that of exp2 {shares[1]}.{imitation(rows)}"
+    )
+
+
+def imitation(rows: Sequence[Row]) -> str:
+    """How student and teacher compare image by image."""
+    differences = where(rows, what="imitation/difference", run=DISTILLED.run)
+    three, six = (only(differences, K=K) for K in (3, 6))
+    reached = [
+        only(where(rows, what="imitation/k_max", rule="places"), **side.about)
+        for side in (DISTILLED, EXP2_LOCAL)
+    ]
+    if three is None or six is None or not all(reached):
+        return ""
+    points = [
+        f"{100 * a:+.1f} [{100 * b:+.1f}, {100 * c:+.1f}]"
+        for a, (b, c) in ((one.estimate.value, one.estimate.ends) for one in (three, six))
+    ]
+    return (
+        f" On {three.n} other images of each K, the same places from the same noise, the share of "
+        f"its images with all places filled differs from its teacher's by {points[0]} percentage "
+        f"points at three objects and by {points[1]} at six; K_max is {with_interval(reached[0])} "
+        f"there, its teacher's {with_interval(reached[1])}."
     )
 
 

@@ -112,12 +112,18 @@ def intervention_figures(material: Material) -> list[Shown]:
     found = where(placeless, intervention=[*interventions.FOUND])
     predicted = where(rows, what="predict/spearman")
     overlap = interventions.overlap_figure(rows) if where(rows, what="overlap/both") else None
+    alike = where(rows, what="imitation/complete")
+    imitation = interventions.imitation_figure(rows) if alike else None
     close = interventions.close_figure(material.close) if material.close else None
     penalty = interventions.penalty_figure(swept) if swept else None
     neighbours = interventions.neighbourhood_figure(placeless) if found else None
     prediction = interventions.prediction_figure(rows) if predicted else None
     return those(
         {
+            "A student and its teacher, asked for the same places from the same noise, on "
+            f"{alike[0].n if alike else 0} images of each K: the share with every place filled.": (
+                imitation
+            ),
             "Two places that come closer: the share of images in which both are filled. Dashed: "
             "what the detector finds in rendered scenes. Dotted curve: the share of an object that "
             "lies nearer to its own place than to the other. Left of the dotted vertical line, two "
