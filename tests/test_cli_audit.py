@@ -90,8 +90,17 @@ def test_a_denoiser_of_ones_own_with_words_as_conditions(folder, capsys):
     assert {(row.run, row.n) for row in rows} == {(f"{folder / 'my_model.py'}:denoiser", 3)}
     printed = capsys.readouterr().out
     assert "no places" in printed and f"rows: {out}" in printed and "next:" in printed
-    picture = np.asarray(Image.open(out.with_suffix(".png")))
+    (figure,) = out.with_suffix("").glob("denoiser-*.png")
+    picture = np.asarray(Image.open(figure))
     assert picture.std() > 10  # something is drawn
+
+
+def test_only_pictures_that_are_measured_are_read_and_each_audit_has_its_figure(folder):
+    (folder / "photos" / "z.png").write_text("no picture")
+    first = run(folder, "gray", "--sigmas", "1", "--num", "3")
+    again = run(folder, "adapted", "--sigmas", "1", "--num", "3")
+    assert len({row.run for row in read_rows(first)}) == 2 and first == again
+    assert len([*first.with_suffix("").glob("*.png")]) == 2
 
 
 @pytest.mark.parametrize("name", ["gray", "wide", "adapted"])

@@ -122,7 +122,6 @@ def test_parquet_without_pyarrow_is_one_sentence(folder, monkeypatch):
     [
         ("colour=1", "no coordinate"),
         ("K", "no coordinate"),
-        ("K=", "no coordinate"),
         ("K=two", "K is a whole number$"),
         ("sigma=low", "sigma is a number$"),
         ("holds=maybe", "holds is true or false$"),
@@ -132,6 +131,20 @@ def test_parquet_without_pyarrow_is_one_sentence(folder, monkeypatch):
 def test_what_is_no_coordinate_is_named(folder, word, sentence):
     with pytest.raises(InputError, match=f"^'{word}'.*{sentence}"):
         main(Args((word,), (folder,)))
+
+
+def test_a_value_is_a_number_or_a_word_and_a_coordinate_may_be_missing(folder, capsys):
+    for words, found in (
+        (("value=0.5",), ["length/exact"]),
+        (("value=holds",), ["theory/lemma"]),
+        (("K=",), ["theory/lemma"]),
+        (("K=null", "pixel=1,2"), ["theory/lemma"]),
+        (("K=", "K=1"), ["length/exact", "theory/lemma"]),
+        (("pixel=null",), ["length/exact", "length/exact"]),
+    ):
+        main(Args(words, (folder,), json=True))
+        lines = capsys.readouterr().out.splitlines()
+        assert [parse_json(text, Row, "printed").what for text in lines] == found
 
 
 def test_a_pair_of_numbers_is_a_coordinate(folder, capsys):

@@ -628,7 +628,9 @@ def test_words_of_a_vocabulary_are_drawn_and_not_counted():
     """The detector knows the objects of scenes alone; it may find some in any picture."""
     found = [Found(0.5, 0.5, "red", "cube", "large", 0.9)]
     said = verdict(Vocabulary(("cat", "dog")), ("cat",), found)
-    assert said["verdict"] == "1 object found" and "there" not in said
+    assert said == {"found": [], "verdict": "a word cannot be counted"}
+    nothing = verdict(None, (), found)
+    assert nothing["verdict"] == "1 object found" and "there" not in nothing
 
 
 def test_a_sentence_that_is_too_long_is_refused_by_its_name():

@@ -105,6 +105,7 @@ def test_conditions_without_a_conditioner_are_refused_not_ignored():
 
 
 MISTAKES = {
+    "composcope.detect([np.zeros((4, 4, 3)), np.zeros((8, 8, 3))])": "detect takes images of one size",
     "composcope.Rules(objects=3)": "objects are a range, fewest and most, such as (1, 3), not 3",
     "composcope.render(composcope.sample(0, 0, composcope.Rules()))": "render takes a list of scenes",
     "load('exp1', 'early')": "exp1 as it ships has no early snapshot",
@@ -228,6 +229,9 @@ def test_mistakes_are_one_sentence_as_users_see_them():
         "assert torch.equal(*maps)\n"
         "images = composcope.render([composcope.sample(0, 0, composcope.Rules())], [24, 16])\n"
         "assert images.shape == (1, 16, 24, 3)\n"
+        "assert composcope.detect(np.zeros((2, 0, 0, 3), np.uint8)) == [[], []]\n"
+        "rules = composcope.Rules(camera_jitter=np.float32(0.25), min_pixels=np.int64(9))\n"
+        "assert repr(rules) == repr(composcope.Rules(camera_jitter=0.25, min_pixels=9))\n"
         "images.setflags(write=False)\n"
         "warnings.simplefilter('error')\n"
         "composcope.detect(images)\n"

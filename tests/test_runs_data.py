@@ -15,7 +15,14 @@ from composcope.evaluation import evaluate
 from composcope.locality import LocalConditions, Strongest, audit
 from composcope.runs import configure, load
 from composcope.runs.config import Config
-from composcope.runs.data import Stored, complete_config, images_of, pixel_constants, shown_images
+from composcope.runs.data import (
+    Stored,
+    complete_config,
+    images_of,
+    picture_readers,
+    pixel_constants,
+    shown_images,
+)
 from composcope.runs.training import start
 from composcope.scenes import Rules
 from composcope.scenes.clevr import load_clevr
@@ -102,6 +109,40 @@ def test_pictures_of_any_layout_do_where_nothing_is_asked(folder, tmp_path):
     for path, count in ((folder, 12), (tmp_path / "shards", 6)):
         images = Stored(path, 16, 0, "full").images
         assert images.shape == (count, 3, 16, 16) and images.dtype == torch.uint8
+
+
+def test_pictures_with_metadata_are_in_the_order_of_their_names(tmp_path):
+    for name, level in (("a", 10), ("b", 20), ("c", 30)):
+        Image.new("RGB", (4, 4), (level,) * 3).save(tmp_path / f"{name}.png")
+    lines = [f'{{"file_name": "{name}.png", "words": ["dog"]}}\n' for name in "cab"]
+    (tmp_path / "metadata.jsonl").write_text("".join(lines))
+    assert [int(read().mean()) for read in picture_readers(tmp_path)] == [10, 20, 30]
+
+
+def test_images_of_one_colour_are_refused_before_anything_is_written(tmp_path):
+    (tmp_path / "solid").mkdir()
+    Image.new("RGB", (16, 16), "red").save(tmp_path / "solid/a.png")
+    config = configure("images", "smoke", {"data": str(tmp_path / "solid")})
+    with pytest.raises(InputError, match="solid are all of one colour"):
+        start(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_how_many_pictures_the_view_leaves_out_is_said(tmp_path, capsys):
+    Image.new("RGB", (40, 20)).save(tmp_path / "a.png")
+    Image.new("RGB", (40, 20)).save(tmp_path / "b.png")
+    lines = [
+        '{"file_name": "a.png", "at": [[0.05, 0.5]]}',
+        '{"file_name": "b.png", "at": [[0.5, 0.5]]}',
+    ]
+    (tmp_path / "metadata.jsonl").write_text("\n".join(lines))
+    for view, told in (
+        ("square", "1 of 2 pictures have a place beyond the square view"),
+        ("full", ""),
+    ):
+        config = configure("exp1", "smoke", {"data": str(tmp_path), "view": view})
+        images_of(config)(0, 1)
+        assert told in capsys.readouterr().err
 
 
 def test_notes_of_the_system_beside_pictures_are_passed_over(tmp_path):

@@ -124,6 +124,22 @@ def test_impossible_rules_leave_no_folder_behind(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("made", [False, True])
+def test_rules_that_a_later_scene_cannot_meet_lose_nothing_and_leave_no_claim(
+    tmp_path, monkeypatch, made
+):
+    def writer(job, out, tick):
+        if made:
+            (out / "first.png").write_text("a picture")
+        raise InputError("no scene of 12 objects was found")
+
+    monkeypatch.setitem(WRITERS, "clevr", writer)
+    with pytest.raises(InputError, match="no scene of 12"):
+        export(job(), tmp_path / "new")
+    left = {path.name for path in (tmp_path / "new").glob("*")}
+    assert left == ({"first.png", "job.json"} if made else set())
+
+
 @pytest.mark.parametrize(
     "wrong", [{"num": 0}, {"num": 1, "size": (0, 3)}, {"num": 1, "format": "jpg"}]
 )

@@ -18,8 +18,8 @@ from composcope.errors import InputError
 from composcope.files import write_png
 from composcope.locality.given import object_at, read_condition_sets, x_shape
 from composcope.pictures import MOST
-from composcope.results import add_rows, check_out, tell_rows
-from composcope.runs.data import as_x, read_pictures
+from composcope.results import add_rows, check_out, own_folder, tell_rows
+from composcope.runs.data import as_x, picture_readers
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Args:
     size: options.Int = None  # Side of x in pixels; else that of the denoiser's `shape`, else 64.
     num: int = 8  # Images at most, the first by name.
     seed: int = 0  # Of the noise; image i has seed + i.
-    out: Path = Path("results/audit.jsonl")  # Where the rows go; the figure goes beside it.
+    out: Path = Path("results/audit.jsonl")  # Where the rows go; figures: a folder beside it.
     json: options.Json = False
 
 
@@ -46,7 +46,7 @@ def main(args: Args) -> None:
         raise InputError(f"--size {args.size}: more than {MOST} pixels are not measured")
     denoiser = object_at(args.denoiser, "denoiser")
     conditioner = None if args.conditioner is None else object_at(args.conditioner, "--conditioner")
-    pictures = read_pictures(args.images)
+    pictures = picture_readers(args.images)
     images = as_x(pictures[: args.num], x_shape(denoiser, args.size), args.images)
     asked = read_condition_sets(args.asked, len(images), len(pictures))
     found = audit(denoiser, images, asked, conditioner, args.sigmas or None, seed=args.seed)
@@ -54,7 +54,9 @@ def main(args: Args) -> None:
     found = replace(found, about={**found.about, "run": args.denoiser})
     rows = found.rows()
     add_rows(args.out, rows)
-    picture = args.out.with_suffix(".png")
+    name = args.denoiser.rpartition(":")[2]
+    own = own_folder(args.out, name, args.denoiser, found.about["setting"], args.sigmas, args.seed)
+    picture = own.with_suffix(".png")
     write_png(picture, found.plot())
     then = "wrap it in composcope.LocalConditions and audit it again"
     if found.places is None:

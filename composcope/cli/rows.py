@@ -17,7 +17,8 @@ from composcope.study.shipped import HERE, SHIPPED, check_folders, coordinates_o
 @dataclass(frozen=True)
 class Args:
     where: tuple[str, ...] = ()
-    """Coordinates that the rows must have, such as run=exp1 K=6; of several values of one, any."""
+    """Coordinates that the rows must have, such as run=exp1 K=6; of several values of one, any;
+    intervention= for rows that have none."""
     folders: tuple[Path, ...] = (SHIPPED, HERE)  # Where rows are looked for.
     csv: bool = False  # Print CSV.
     json: bool = False  # Print JSON lines.

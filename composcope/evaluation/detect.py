@@ -179,12 +179,17 @@ def nearest_size(height: int, width: int) -> int:
 def detect(images: UInt8[ndarray, "n h w 3"]) -> list[list[Found]]:
     """The objects in each image, a list for each: place, colour, shape, size, confidence. Of two
     objects that have merged, one is found."""
-    images = np.ascontiguousarray(images)
+    try:
+        images = np.ascontiguousarray(images)
+    except ValueError:
+        raise InputError("detect takes images of one size; give those of each size alone") from None
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         given = f"{images.dtype} {list(images.shape)}"
         raise InputError(f"detect takes uint8 images [n, h, w, 3], not {given}")
+    if not images[:1].size:
+        return [[] for _ in images]
     detector, about = load_detector(nearest_size(*images.shape[1:3]))
-    return find_objects(detector, images, about.threshold) if len(images) else []
+    return find_objects(detector, images, about.threshold)
 
 
 @torch.inference_mode()

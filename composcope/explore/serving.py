@@ -91,6 +91,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
+    except socket.gaierror:
+        raise InputError(f"--host {host}: no address of this machine has this name") from None
     except OSError as error:
         why = str(error.strerror or error).partition(" (while")[
             0

@@ -15,6 +15,9 @@ FIELDS = ("x", "y", "color", "shape", "size", "confidence")  # of what was found
 
 def verdict(conditioner: Any, conditions: Sequence, found: Sequence[Found]) -> dict:
     """What was found, and in words whether it is what was asked for."""
+    if not getattr(conditioner, "of_scenes", True):
+        # The detector sees the objects of scenes in photos too.
+        return {"found": [], "verdict": f"a {conditioner.noun} cannot be counted"}
     things = [{name: json_number(getattr(one, name)) for name in FIELDS} for one in found]
     if not getattr(conditioner, "countable", False):  # nothing, or words
         return {

@@ -46,7 +46,8 @@ def side_by_side(material: Material, runs: Sequence[str]) -> str:
     for side in sides:
         if not where(material.rows, run=side.run):
             raise InputError(
-                f"--compare {side.run}: nothing is measured of it; composcope evaluate does it"
+                f"--compare {side.run}: nothing is measured of it; composcope locality does it, "
+                "and composcope evaluate where objects can be counted"
             )
     lines: list[list[cells.Cell]] = []
     for by in COMPARED:

@@ -1,8 +1,8 @@
 """What a run is trained on: (position, count) -> Examples in the model's x."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ MEASURED = 2048  # images from which the pixel constants are measured
 AT_ONCE = 64  # of them
 
 Image = Float[Tensor, "n 3 height width"]
+Reader = Callable[[], np.ndarray]  # a picture, [height, width, 3]
 Images = Callable[[int, int], tuple[Image, Float[Tensor, "n features"] | None]]
 
 
@@ -94,7 +95,7 @@ class Stored:
 
     def __init__(self, path: Path, side: int, seed: int, view: str):
         self.seed = seed
-        self.images = picture_stack(read_pictures(path), (side, side), view, path)
+        self.images = picture_stack(picture_readers(path), (side, side), view, path)
 
     def __call__(self, start: int, count: int) -> tuple[Tensor, None]:
         n = len(self.images)
@@ -107,12 +108,13 @@ class Stored:
 
 
 def picture_stack(
-    pictures: list[np.ndarray], size: tuple[int, int], view: str, path: Path
+    readers: Sequence[Reader], size: tuple[int, int], view: str, path: Path
 ) -> Tensor:
-    """Pictures from `path`, all of this (width, height): [n, 3, height, width]."""
-    if not pictures:
+    """Pictures from `path`, all of this (width, height): [n, 3, height, width]. Each is read and
+    made smaller before the next."""
+    if not readers:
         raise InputError(f"{path} holds no images, {WANTED}")
-    same = np.stack([sources.resized(picture, size, view) for picture in pictures])
+    same = np.stack([sources.resized(read(), size, view) for read in readers])
     return torch.from_numpy(same).permute(0, 3, 1, 2)
 
 
@@ -123,13 +125,18 @@ def shown_images(config: Config, count: int, given: Path | None, seed: int) -> T
     return source(0, count)[0]
 
 
-def read_pictures(path: Path) -> list[np.ndarray]:
+def picture_readers(path: Path) -> list[Reader]:
+    """How the pictures of `path` are read, in the order of the names of their files."""
     if path.is_dir() and sources.is_data(path):
-        return [sources.read_item(item) for item in sources.items(path)]
+        # Those in shards have no files of their own, and stay in the order of the shard.
+        named = sorted(
+            sources.items(path), key=lambda i: str(i.picture) if isinstance(i.picture, Path) else ""
+        )
+        return [partial(sources.read_item, item) for item in named]
     if path.is_dir():
         pictures = (f for f in path.iterdir() if f.suffix.lower() in sources.SUFFIXES)
         # Names that begin with a dot are notes of the system, such as macOS's ._a.png beside a.png.
-        return [read_picture(file) for file in sorted(pictures) if not file.name.startswith(".")]
+        return [partial(read_picture, f) for f in sorted(pictures) if not f.name.startswith(".")]
     try:
         images = read_npz(path, "images")["images"]
     except InputError as error:
@@ -138,7 +145,7 @@ def read_pictures(path: Path) -> list[np.ndarray]:
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
         found = f"{images.dtype} {list(images.shape)}"
         raise InputError(f"the images of {path} are {found}, not uint8 [n, h, w, 3]")
-    return list(images)
+    return [partial(np.asarray, image) for image in images]
 
 
 def pixel_constants(config: Config, images: Images) -> tuple[Pixels, float]:
@@ -146,6 +153,8 @@ def pixel_constants(config: Config, images: Images) -> tuple[Pixels, float]:
     starts = track(range(0, MEASURED, AT_ONCE), "measuring the first images")
     first = torch.cat([images(start, AT_ONCE)[0] for start in starts])
     pixels = Pixels.measure(first, fixed=not config.jitter and not config.data)
+    if not pixels.scale:
+        raise InputError(f"the images of {config.data} are all of one colour: nothing to learn")
     return pixels, float(pixels.encode(first).std())
 
 
@@ -168,8 +177,8 @@ def examples_of(model: Model, images: Images) -> Make:
     return make
 
 
-def as_x(pictures: list[np.ndarray], shape: tuple[int, int, int], path: Path) -> Tensor:
+def as_x(readers: Sequence[Reader], shape: tuple[int, int, int], path: Path) -> Tensor:
     """Pictures as x in [-1, 1]."""
     channels, height, width = shape
-    x = picture_stack(pictures, (width, height), "full", path).float() / 127.5 - 1
+    x = picture_stack(readers, (width, height), "full", path).float() / 127.5 - 1
     return x if channels == 3 else x.mean(1, keepdim=True)

@@ -120,6 +120,7 @@ class Vocabulary(Names):
 
     noun = "word"
     countable = False
+    of_scenes = False
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from composcope.chance import LABELS, SHUFFLE, key, shuffled
 from composcope.errors import InputError
+from composcope.progress import console
 from composcope.scenes import sources
 from composcope.scenes.labels import apply_policy
 from composcope.scenes.parts import SumOfParts
@@ -85,6 +86,9 @@ class Folder:
             raise InputError(
                 f"{self.path} has no pictures to draw from, or shows none of its places"
             )
+        if left_out := len(asked) - len(visible):
+            beyond = f"of {len(asked)} pictures have a place beyond the {self.view} view"
+            console().print(f"{left_out} {beyond}: they are left out")
         return visible
 
     @property

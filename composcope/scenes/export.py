@@ -69,7 +69,12 @@ def export(job: Job, out: str | Path) -> None:
         clear(out)  # also of job.json itself, which a killed process may not have finished
         claim(job, out)
         task = bar.add_task("scenes", total=job.num)
-        WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
+        try:
+            WRITERS[job.format](job, out, lambda more: bar.advance(task, more))
+        except InputError:  # rules that a later scene cannot meet
+            if {file.name for file in out.iterdir()} <= {"job.json", ".lock"}:
+                (out / "job.json").unlink()
+            raise
 
 
 def claim(job: Job, out: Path) -> None:

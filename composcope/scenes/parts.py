@@ -48,6 +48,7 @@ class SumOfParts(ABC):
     like: ClassVar[str]  # conditions as on a command line: "0.65,0.65 0.35,0.35"
     has_places: ClassVar[bool] = False  # whether a condition speaks of a place in the image
     countable: ClassVar[bool] = True  # whether an object of a scene is read as a condition
+    of_scenes: ClassVar[bool] = True  # whether images show objects that the detector knows
     # in which conditions can be chosen, the usual one first
     ways: ClassVar[tuple[str, ...]] = ("random",)
     names: tuple[str, ...] = ()  # the words there are, where conditions are words

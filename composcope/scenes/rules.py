@@ -66,8 +66,10 @@ class Rules:
         check_name("view", self.view, VIEWS)
         for field in fields(self)[5:-1]:
             value = getattr(self, field.name)
-            if not isinstance(value, int | float) or not 0 <= value < math.inf:
+            if not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
                 raise InputError(f"{field.name} is a number from 0 on, not {value}")
+            if isinstance(value, np.generic):  # JSON knows Python's own numbers alone
+                object.__setattr__(self, field.name, value.item())
 
 
 def is_whole(count: object) -> bool:

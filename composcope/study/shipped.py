@@ -3,7 +3,9 @@
 models(): a line a shipped model          rows(run="exp1", K=6): measurements, one flat dict each"""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -97,6 +99,7 @@ def check_folders(option: str, folders: Sequence[Path]) -> None:
             raise InputError(f"{option}: there is no folder {folder}")
 
 
+NONE = ("", "null", "None")  # how rows that do not have a coordinate are asked for
 NOUNS = {int: "a whole number", float: "a number", bool: "true or false"}  # of coordinates
 
 
@@ -105,14 +108,27 @@ def coordinates_of(words: Sequence[str]) -> dict[str, list]:
     kinds = get_type_hints(Row)
     found: dict[str, list] = {}
     for word in words:
-        name, _, text = word.partition("=")
-        if name not in kinds or not text:
+        name, given, text = word.partition("=")
+        if name not in kinds or not given:
             raise InputError(f"{word!r} is no coordinate of rows, such as run=exp1 or K=6")
-        kind = get_args(kinds[name])[0] if get_args(kinds[name]) else kinds[name]
-        given = text.split(",") if get_origin(kind) is tuple else text
-        try:
-            found.setdefault(name, []).append(msgspec.convert(given, kinds[name], strict=False))
-        except msgspec.ValidationError:
-            wanted = NOUNS.get(kind, "two numbers, such as 1,0")
-            raise InputError(f"{word!r}: {name} is {wanted}") from None
+        values = [None] if text in NONE else values_of(text, kinds[name])
+        if not values:
+            wanted = NOUNS.get(kinds_in(kinds[name])[0], "two numbers, such as 1,0")
+            raise InputError(f"{word!r}: {name} is {wanted}")
+        found.setdefault(name, []).extend(values)
     return found
+
+
+def kinds_in(kind: Any) -> tuple:
+    """The types that a coordinate may have, without None."""
+    return tuple(one for one in get_args(kind) if one is not NoneType) or (kind,)
+
+
+def values_of(text: str, kind: Any) -> list:
+    """What a text may mean for a coordinate of this type: "7" as a value is a number or a word."""
+    values = []
+    for one in kinds_in(kind):
+        given = text.split(",") if get_origin(one) is tuple else text
+        with suppress(msgspec.ValidationError):
+            values.append(msgspec.convert(given, one, strict=False))
+    return values
