@@ -409,11 +409,13 @@ def test_the_command_refuses_what_it_cannot_serve():
         command.main(command.Args(token="a b&c", port=0))
     with pytest.raises(InputError, match="choose another --port"):
         command.main(command.Args(port=2**20))
+    with pytest.raises(InputError, match=r"cannot listen on a\.\.b, .*; choose another --host"):
+        listening_socket("a..b", 0)
     with pytest.raises(InputError, match=r"there is no file nowhere\.py"):
         command.main(command.Args(conditioner="nowhere.py:Sizes", port=0))
     with (
         listening_socket("127.0.0.1", 0) as taken,
-        pytest.raises(InputError, match=r"\(Address already in use\);"),
+        pytest.raises(InputError, match=r"\(Address already in use\); choose another --port"),
     ):
         command.main(command.Args(port=taken.getsockname()[1]))
 

@@ -1,6 +1,7 @@
 """The explorer as a process: a socket, a link to it, and the server until somebody ends it."""
 
 import asyncio
+import errno
 import socket
 import webbrowser
 from contextlib import suppress
@@ -91,12 +92,10 @@ def listening_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
-    except socket.gaierror:
-        raise InputError(f"--host {host}: no address of this machine has this name") from None
     except OSError as error:
-        why = str(error.strerror or error).partition(" (while")[
-            0
-        ]  # the address stands there already
+        # The address stands in the sentence already.
+        why = str(error.strerror or error).partition(" (while")[0]
+        other = "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
         raise InputError(
-            f"cannot listen on {host}, port {port} ({why}); choose another --port"
+            f"cannot listen on {host}, port {port} ({why}); choose another {other}"
         ) from None
