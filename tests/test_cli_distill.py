@@ -37,7 +37,7 @@ def test_a_student_is_a_run(run, tmp_path, capsys):
     assert (config.teacher.run, config.teacher.weights) == ("exp2", model.fingerprint)
     assert (config.teacher.intervention, config.teacher.radius) == ("local", 0.1875)
     assert (config.conditioner, config.architecture) == ("grid", model.config.architecture)
-    assert (config.recipe.images, config.recipe.cool) == (48, 48)
+    assert (config.recipe.images, config.recipe.cool) == (48, 12)
     student = load(folder)
     assert student.about["run"] == "student" and student.fingerprint != model.fingerprint
     assert torch.equal(student.pixels.centre, model.pixels.centre)

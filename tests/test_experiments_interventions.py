@@ -383,4 +383,5 @@ def test_student_and_teacher_are_told_apart_in_percentage_points():
     said = interventions.imitation(rows)
     assert "On 480 other images" in said
     assert "by -1.0 [-2.0, +0.0] percentage points at three" in said
-    assert "by -12.5 [-15.0, -10.0] at six; K_max is 2 [2, 6] there, its teacher's 7 [2, 7]" in said
+    assert "by -12.5 [-15.0, -10.0] at six." in said
+    assert "is 2 [2, 6] there, its teacher's 7 [2, 7]." in said

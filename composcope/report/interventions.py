@@ -209,8 +209,9 @@ def imitation(rows: Sequence[Row]) -> str:
     return (
         f" On {three.n} other images of each K, the same places from the same noise, the share of "
         f"its images with all places filled differs from its teacher's by {points[0]} percentage "
-        f"points at three objects and by {points[1]} at six; K_max is {with_interval(reached[0])} "
-        f"there, its teacher's {with_interval(reached[1])}."
+        f"points at three objects and by {points[1]} at six. K_max, whose rule about every image "
+        f"asks more of more images, is {with_interval(reached[0])} there, its teacher's "
+        f"{with_interval(reached[1])}."
     )
 
 
