@@ -54,9 +54,8 @@ def main(args: Args) -> None:
     found = replace(found, about={**found.about, "run": args.denoiser})
     rows = found.rows()
     add_rows(args.out, rows)
-    name = args.denoiser.rpartition(":")[2]
-    own = own_folder(args.out, name, args.denoiser, found.about["setting"], args.sigmas, args.seed)
-    picture = own.with_suffix(".png")
+    own = args.denoiser, found.about["setting"], args.sigmas, args.seed
+    picture = own_folder(args.out, args.denoiser.rpartition(":")[2], *own).with_suffix(".png")
     write_png(picture, found.plot())
     then = "wrap it in composcope.LocalConditions and audit it again"
     if found.places is None:
