@@ -2,6 +2,7 @@
 is refused leaves nothing behind."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -103,8 +104,23 @@ def test_what_is_practised_is_not_what_is_tested():
     assert torch.equal(ask(7), ask(7)) and not torch.equal(ask(7), ask(8))
     assert ask(7).shape == (12, conditioner.features)
     evaluated = conditioner.ask(3, 20, 0, "random")
-    practised = [conditioner.choose(3, ASKED, number, "random") for number in range(20)]
+    practised = [conditioner.practise(3, ASKED, number) for number in range(20)]
     assert not set(evaluated) & set(practised)
+    for number in range(20):
+        places = conditioner.practise(int(ask(number).sum()), ASKED, number)
+        assert torch.equal(ask(number).sum(0), conditioner([places], number)[0])
+
+
+def test_places_near_the_horizon_are_practised_as_often_as_others():
+    """The second of the paper's places is nearly at the far border of training scenes."""
+    far = {}
+    for name, choose in {
+        "asked": partial(LocationGrid(16).choose, way="random"),
+        "practised": LocationGrid(16).practise,
+    }.items():
+        places = np.array([p for i in range(300) for p in choose(3, seed=5, index=i)])
+        far[name] = (np.abs(places - (0.65, 0.25)) < 0.05).all(1).mean()
+    assert far["asked"] < 0.004 and 0.008 < far["practised"] < 0.04
 
 
 def test_what_is_learned_of_some_conditions_costs_the_teacher_no_pass():

@@ -10,17 +10,22 @@ import pytest
 import torch
 
 from composcope.errors import InputError
-from composcope.evaluation.detect import CELLS, PARTS, Detector, load_detector, peaks, read_off
+from composcope.evaluation.accuracy import FRESH, accuracy
+from composcope.evaluation.detect import CELLS, PARTS, Detector, detect, load_detector, peaks, read_off
 from composcope.experiments import detector
 from composcope.experiments.detector import (
+    CUT,
     KINDS,
     Recipe,
     Training,
     batch_of,
     detector_loss,
+    draw,
+    shown,
     targets,
 )
 from composcope.experiments.spoiling import blurred, spoil
+from composcope.scenes.render import render
 from composcope.scenes.rules import Rules, sample
 from composcope.scenes.scene import COLORS, SHAPES, SIZES
 
@@ -140,7 +145,26 @@ def test_a_tiny_training_learns():
 
 
 def test_scenes_of_both_views_are_trained_on():
-    assert {rules.view for rules in KINDS} == {"full", "square"}
+    assert {view for _, view in KINDS} == {"full", "square"}
+
+
+def test_what_a_picture_cuts_off_counts_where_its_centre_is_in_the_picture():
+    cut = [draw(5, i, kind) for kind in CUT for i in range(20)]
+    places = np.array([place for scene in cut for place in scene.places])
+    inside = ((places >= 0) & (places <= 1)).all(1)
+    assert 0 < (~inside).sum() < len(places) / 4
+    seen = [shown(scene) for scene in cut]
+    assert np.array_equal([place for one in seen for place in one.places], places[inside])
+    things = np.array([thing for scene in cut for thing in scene.objects], object)
+    assert [thing for one in seen for thing in one.objects] == list(things[inside])
+    assert len(targets(seen).image) == inside.sum()
+
+
+def test_pictures_of_scenes_that_are_cut_are_read_as_others_are():
+    """Of forty fresh ones of each kind, seen by the network that ships: 96 % in a thousand."""
+    cut = [draw(FRESH + 50, i, kind) for kind in CUT[:2] for i in range(40)]
+    found = accuracy(list(map(shown, cut)), detect(render(cut, size=64)))
+    assert found.exact.mean() >= 0.88
 
 
 def test_what_is_measured_ships_with_the_weights(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import torch
 
 from composcope.adapters import Classes, Phrases, from_x0
 from composcope.diffusion.denoiser import Counted
+from composcope.diffusion.guidance import Guided
 from composcope.diffusion.sample import draw
 from composcope.errors import InputError
 from composcope.features.words import Words as WordsOf
@@ -23,6 +24,7 @@ from composcope.locality import (
     influence,
     intervene,
 )
+from composcope.locality.neighbourhoods import Whole
 from composcope.scenes import LocationGrid
 from composcope.scenes.condition import ColorCounts, Vocabulary
 
@@ -50,8 +52,9 @@ class Cells:
 
 def code(x, sigma, cond):
     """Every pixel says which cells were asked: cell j adds j + 1, far or near. The worst of global
-    denoisers."""
-    return torch.zeros_like(x) + (cond @ torch.arange(1.0, 65))[:, None, None, None]
+    denoisers. Of nothing it says nothing."""
+    asked = torch.zeros(len(x), 64) if cond is None else cond
+    return torch.zeros_like(x) + (asked @ torch.arange(1.0, 65))[:, None, None, None]
 
 
 X, SIGMA = torch.randn(2, 1, 16, 16), torch.tensor([1.0, 1.0])
@@ -410,6 +413,19 @@ def test_each_name_is_an_intervention_whose_rows_know_it():
     narrow = intervene(Named(), "local", radius=0.125)
     assert narrow.about == {"run": "code", "intervention": "local", "radius": 0.125}
     assert (narrow(X, SIGMA, asked_of_both())[0, 0, 6] > 0).sum() == 8  # twice four pixels
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.5, 2.0])
+def test_guidance_inside_an_intervention_is_guidance_of_its_passes(scale):
+    """The twin guides the denoiser itself, at twice the passes."""
+    cond = torch.cat([asked_of_both(), torch.zeros_like(asked_of_both())[:1]])
+    x, sigma = torch.cat([X, X[:1]]), torch.cat([SIGMA, SIGMA[:1]])
+    for radius in (0.1875, 0.3):
+        one = LocalConditions(code, Cells(), Nearest(radius, guidance=scale))
+        twin = LocalConditions(Guided(code, scale), Cells(), Nearest(radius))
+        assert torch.allclose(one(x, sigma, cond), twin(x, sigma, cond), atol=1e-5)
+    whole = LocalConditions(code, Cells(), Whole(scale))(x, sigma, cond)
+    assert torch.allclose(whole, Guided(code, scale)(x, sigma, cond), atol=1e-5)
 
 
 def test_an_intervention_that_does_not_exist_or_has_no_radius_is_named():

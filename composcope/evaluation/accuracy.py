@@ -33,7 +33,7 @@ from composcope.progress import track
 from composcope.scenes.parts import SumOfParts
 from composcope.scenes.render import render
 from composcope.scenes.rules import Rules
-from composcope.scenes.scene import Scene
+from composcope.scenes.scene import Scene, Seen
 
 FRESH = 10**9  # seeds from here on are for measuring, never for training
 STILL = Rules(camera_jitter=0.0, lamp_jitter=0.0)
@@ -57,7 +57,7 @@ class Accuracy:
     shapes: np.ndarray
 
 
-def accuracy(scenes: Sequence[Scene], found: Sequence[Sequence[Found]]) -> Accuracy:
+def accuracy(scenes: Sequence[Scene | Seen], found: Sequence[Sequence[Found]]) -> Accuracy:
     """Compare with the truth, objects paired one to one by distance."""
     apart: list[float] = []
     colors: list[bool] = []

@@ -84,20 +84,42 @@ class Nearest(Singles):
     """L_i is the nearest condition, if it is within `radius`, else none.
 
     For models that only ever saw one label. `smooth` blurs the borders of the neighbourhoods (0:
-    hard)."""
+    hard). Under `guidance` (1: none) a pixel goes beyond what its condition says, at no cost:
+
+        x0(i) = D(x, {})(i) + guidance (D(x, {k}) - D(x, {}))(i)      (Ho and Salimans 2022)"""
 
     radius: Radius = 0.1875
     smooth: float = 0.0
+    guidance: float = 1.0
 
     @property
     def name(self) -> str:  # type: ignore[override]
         if callable(self.radius):
             return "annealed"
+        if self.guidance != 1:
+            return "guided"
         return "smooth" if self.smooth else "local"
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
         nearest = nearest_within(asked.offsets(), asked.radius(self.radius))
-        return blurred_weights(one_subset(nearest, len(subsets)), self.smooth)
+        weights = blurred_weights(one_subset(nearest, len(subsets)), self.smooth)
+        return beyond_nothing(weights, self.guidance)
+
+
+@dataclass(frozen=True)
+class Whole(Named):
+    """No neighbourhoods: guidance on the whole set, at every pixel. For comparison."""
+
+    name = "everything"
+    guidance: float = 2.0
+
+    def subsets(self, asked: Asked) -> Subsets:
+        count, device = len(asked.parts), asked.parts.device
+        return torch.stack([torch.zeros(count), torch.ones(count)]).bool().to(device)
+
+    def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:
+        all_of_it = torch.ones(asked.size, dtype=torch.long, device=x0.device)
+        return beyond_nothing(one_subset(all_of_it, 2), self.guidance)
 
 
 @dataclass(frozen=True)
@@ -233,9 +255,9 @@ def annealed_radius(sigma: float) -> float:
 
 
 # By the names that rows and command lines use; narrower and wider ones are `local` with a radius.
-NEAREST = (Nearest(), Nearest(smooth=0.0625), Nearest(annealed_radius))
+NEAREST = (Nearest(), Nearest(smooth=0.0625), Nearest(annealed_radius), Nearest(guidance=2.0))
 FOUND = (Strongest(), Peaks(), Clusters(), Everywhere())
-EVERY: tuple[Any, ...] = (*NEAREST, *FOUND, Within(), SummedScores())
+EVERY: tuple[Any, ...] = (*NEAREST, *FOUND, Within(), SummedScores(), Whole())
 INTERVENTIONS: dict[str, Neighbourhoods] = {one.name: one for one in EVERY}
 
 
@@ -247,6 +269,13 @@ def none_and_singles(count: int, device: torch.device) -> Subsets:
 def all_and_left_out(count: int, device: torch.device) -> Subsets:
     """All conditions, then all but each."""
     return torch.cat([torch.ones(1, count), 1 - torch.eye(count)]).bool().to(device)
+
+
+def beyond_nothing(weights: Weights, guidance: float) -> Weights:
+    """Classifier-free guidance: away from the first subset, in which nothing is asked."""
+    beyond = guidance * weights
+    beyond[0] += 1 - guidance
+    return beyond
 
 
 def nearest_within(

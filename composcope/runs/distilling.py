@@ -106,17 +106,15 @@ def try_out(model: Model, conditioner: SumOfParts, teacher: Denoiser, device: st
 
 
 def asker(conditioner: SumOfParts, seed: int) -> Ask:
-    """What is asked for at a state: none to the most conditions, in the conditioner's last way.
+    """What is asked for at a state: none to the most conditions, as the conditioner would practise.
 
-    Each number is as likely: few more often gave no better student (LOG.md). Of locations these are
-    the places of random scenes under the rules of the training scenes, so no two in one spot, and
-    up to twelve, which the training never saw."""
-    way = conditioner.ways[-1]
+    Each number is as likely: few more often gave no better student (LOG.md). Of locations there are
+    no two in one spot, and up to twelve, which the training never saw."""
 
     def ask(number: int) -> Float[Tensor, "most features"]:
         source = generator(seed, -1 - number)
         K = int(torch.randint(conditioner.most + 1, (), generator=source))
-        conditions = conditioner.choose(K, ASKED + seed, number, way)
+        conditions = conditioner.practise(K, ASKED + seed, number)
         parts = torch.zeros(conditioner.most, conditioner.features)
         parts[:K] = torch.as_tensor(conditioner.parts(conditions, number))
         return parts

@@ -24,6 +24,16 @@ PAPER_LOCATIONS = (
 )
 
 
+WIDE = 4.0  # half the side of the ground on which a student practises; scenes have 3
+
+
+def places_of(K: int, seed: int, index: int, spread: float) -> tuple:
+    """The places of a random scene of K objects: small ones, since twelve of mixed sizes hardly
+    ever fit."""
+    small = Rules(objects=(K, K), sizes=("small",), view="square", spread=spread)
+    return sample(UNSEEN + seed, index, small).places
+
+
 class Locations(SumOfParts):
     """Conditions that are places (u, v) of objects' centres, fractions of the view."""
 
@@ -51,9 +61,12 @@ class Locations(SumOfParts):
         """The paper's first K places, or those of a random scene of K small objects."""
         if way == "paper":
             return PAPER_LOCATIONS[:K]
-        # of mixed sizes, twelve hardly ever fit
-        small = Rules(objects=(K, K), sizes=("small",), view="square")
-        return sample(UNSEEN + seed, index, small).places
+        return places_of(K, seed, index, Rules.spread)
+
+    def practise(self, K: int, seed: int, index: int) -> tuple:
+        """On wider ground, so that places at the border of training scenes come as often as others.
+        Of random places one in a thousand is as near to the horizon as two of the paper's."""
+        return places_of(K, seed, index, WIDE)
 
     def parse(self, text: str) -> tuple:
         try:

@@ -100,6 +100,10 @@ class SumOfParts(ABC):
     def choose(self, K: int, seed: int, index: int, way: str) -> tuple:
         """K different conditions, a function of (seed, index) and the way of choosing."""
 
+    def practise(self, K: int, seed: int, index: int) -> tuple:
+        """K different conditions for a student to learn from, none of which may come too seldom."""
+        return self.choose(K, seed, index, self.ways[-1])
+
     @abstractmethod
     def parse(self, text: str) -> tuple:
         """Conditions from a command line."""
