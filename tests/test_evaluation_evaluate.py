@@ -2,6 +2,7 @@
 less, or more."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ from composcope.diffusion.denoiser import Wrapper
 from composcope.errors import InputError
 from composcope.evaluation import evaluate, evaluate_images, perfect, read_answers
 from composcope.evaluation.accuracy import STILL
+from composcope.evaluation.answers import write_answers
+from composcope.evaluation.detect import fingerprint
 from composcope.results import only, where
+from composcope.results.arrays import read_origin
 from composcope.results.samples import read_samples
 from composcope.scenes.condition import PAPER_LOCATIONS, ColorCounts, LocationGrid, ShapeCounts
 
@@ -148,6 +152,23 @@ def test_what_is_kept_is_never_drawn_again_and_more_can_be_added(tmp_path):
     evaluate(drawer, K=(0, 2), num=4, steps=2, keep=tmp_path)
     assert len(read_answers(tmp_path / "K2.npz").images) == 4
     np.testing.assert_array_equal(read_answers(tmp_path / "K2.npz").images[:3], answers.images)
+
+
+def test_what_an_earlier_detector_found_is_found_anew_in_the_kept_images(tmp_path):
+    drawer = Exact(GRID)
+    first = evaluate(drawer, K=(2,), num=3, steps=2, keep=tmp_path)
+    path = tmp_path / "K2.npz"
+    answers, source = read_answers(path), read_origin(path)[0]
+    assert answers.detector == fingerprint(64)[:8]
+    judged = [row for row in first if row.what != "length/evaluations"]
+    assert {row.detector for row in judged} == {answers.detector}
+    write_answers(path, replace(answers, found=[[]] * 3, detector="earlier"), source)
+    calls = drawer.calls
+    again = evaluate(drawer, K=(2,), num=2, steps=2, keep=tmp_path)
+    assert drawer.calls == calls + 1  # the one that counts evaluations
+    assert only(again, what="length/exact").value == only(first, what="length/exact").value == 1
+    kept = read_answers(path)
+    assert kept.detector == answers.detector and kept.found == answers.found
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,15 @@ import torch
 
 from composcope.errors import InputError
 from composcope.evaluation.accuracy import FRESH, accuracy
-from composcope.evaluation.detect import CELLS, PARTS, Detector, detect, load_detector, peaks, read_off
+from composcope.evaluation.detect import (
+    CELLS,
+    PARTS,
+    Detector,
+    detect,
+    load_detector,
+    peaks,
+    read_off,
+)
 from composcope.experiments import detector
 from composcope.experiments.detector import (
     CUT,

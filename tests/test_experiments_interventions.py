@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from composcope.adapters import Phrases
 from composcope.errors import InputError
-from composcope.evaluation import Answers, Found
+from composcope.evaluation import Found
 from composcope.evaluation.answers import read_answers, write_answers
 from composcope.experiments import command, imitation, neighbourhoods, overlap, penalty, predict
 from composcope.features import sdxl
@@ -111,7 +112,7 @@ def met(path, which):
     kept = read_answers(path)
     there = [[Found(u, v, "red", "cube", "large", 1.0) for u, v in asked] for asked in kept.asked]
     found = [there[i] if i in which else [] for i in range(len(there))]
-    write_answers(path, Answers(kept.images, kept.asked, found), read_origin(path)[0])
+    write_answers(path, replace(kept, found=found), read_origin(path)[0])
 
 
 def test_a_student_is_compared_with_its_teacher_image_by_image(runs, tmp_path):

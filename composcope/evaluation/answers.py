@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 
 from composcope.diffusion.denoiser import ConditionSet, conditions_of
 from composcope.errors import InputError
-from composcope.evaluation.detect import Found
+from composcope.evaluation.detect import Found, detect, detector_of
 from composcope.evaluation.matching import Outcome, match
 from composcope.files import parse_json, read_json
 from composcope.results.arrays import read_arrays, write_arrays
@@ -24,14 +24,16 @@ APART = 100_000  # seeds of neighbouring K are this far apart
 
 @dataclass(frozen=True)
 class Answers:
-    """Images of one K, the condition set each was asked for, and the objects found in it."""
+    """Images of one K, the condition set each was asked for, and the objects that a detector found
+    in it."""
 
     images: Images
     asked: list[ConditionSet]
     found: list[list[Found]]
+    detector: str | None = None
 
     def first(self, num: int) -> "Answers":
-        return Answers(self.images[:num], self.asked[:num], self.found[:num])
+        return Answers(self.images[:num], self.asked[:num], self.found[:num], self.detector)
 
     def outcomes(self, conditioner: SumOfParts, tolerance: float) -> list[Outcome]:
         pairs = zip(self.asked, self.found, strict=True)
@@ -42,7 +44,12 @@ def merge_answers(kept: Answers | None, fresh: Answers) -> Answers:
     if kept is None:
         return fresh
     images = np.concatenate([kept.images, fresh.images])
-    return Answers(images, kept.asked + fresh.asked, kept.found + fresh.found)
+    return Answers(images, kept.asked + fresh.asked, kept.found + fresh.found, fresh.detector)
+
+
+def counted(images: Images, asked: Sequence[ConditionSet]) -> Answers:
+    """Images, and what the detector of today finds in them."""
+    return Answers(images, list(asked), detect(images), detector_of(images))
 
 
 @dataclass(frozen=True)
@@ -51,12 +58,14 @@ class Record:
 
     asked: list[list]
     found: list[list[Found]]
+    detector: str | None = None  # None: one of before this was noted
 
 
 def write_answers(path: str | Path, answers: Answers, source: Mapping[str, Any]) -> None:
     """Images with, as JSON, what was asked and found, and the `source` that they were made from."""
-    record = msgspec.json.encode({"asked": answers.asked, "found": answers.found}).decode()
-    write_arrays(path, source, {"images": answers.images, "record": np.array(record)})
+    record = Record([[*asked] for asked in answers.asked], answers.found, answers.detector)
+    text = msgspec.json.encode(record).decode()
+    write_arrays(path, source, {"images": answers.images, "record": np.array(text)})
 
 
 def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> Answers:
@@ -70,7 +79,8 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
     whole_set = images.dtype == np.uint8 and images.ndim == 4
     if not whole_set or not len(images) == len(record.asked) == len(record.found):
         raise InputError(f"{path} does not hold as many images as were asked for; move it away")
-    return Answers(images, [conditions_of(given) for given in record.asked], record.found)
+    asked = [conditions_of(given) for given in record.asked]
+    return Answers(images, asked, record.found, record.detector)
 
 
 def read_asked(path: str | Path) -> dict[str, ConditionSet]:

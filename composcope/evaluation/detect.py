@@ -171,6 +171,11 @@ def load_detector(size: int) -> tuple[Detector, About]:
     return detector.eval(), about
 
 
+def detector_of(images: UInt8[ndarray, "n h w 3"]) -> str:
+    """Which detector these images go to, as rows name it."""
+    return fingerprint(nearest_size(*images.shape[1:3]))[:8]
+
+
 def nearest_size(height: int, width: int) -> int:
     """The size of the network for an image of height x width: nearest in the ratio of areas."""
     return min(RESOLUTIONS, key=lambda size: abs(math.log(height * width / size**2)))

@@ -27,6 +27,7 @@ from composcope.errors import InputError, check_name
 from composcope.evaluation.answers import (
     APART,
     Answers,
+    counted,
     fitting,
     merge_answers,
     read_answers,
@@ -34,7 +35,7 @@ from composcope.evaluation.answers import (
     stack_pictures,
     write_answers,
 )
-from composcope.evaluation.detect import detect
+from composcope.evaluation.detect import detector_of
 from composcope.evaluation.judging import known_error, length_rows
 from composcope.evaluation.shown import samples_of
 from composcope.pictures import read_picture
@@ -150,16 +151,26 @@ def answered(
     in it. With a `path` images are kept there with the `source` they were made from, and those that
     are there are not drawn again."""
     num = len(asked)
-    kept = read_answers(path, source).first(num) if path and path.exists() else None
+    kept = recounted(path, source or {}).first(num) if path and path.exists() else None
     while kept is None or len(kept.images) < num:
         done = len(kept.images) if kept else 0
         progress(done)
         some = asked[done : done + batch]
         seeds = range(first + done, first + done + len(some))
         images = draw(model, some, seeds, steps, solver, batch, device=device)
-        kept = merge_answers(kept, Answers(images, list(some), detect(images)))
+        kept = merge_answers(kept, counted(images, some))
         if path:
             write_answers(path, kept, source or {})
+    return kept
+
+
+def recounted(path: Path, source: Mapping[str, Any]) -> Answers:
+    """Answers kept before; what an earlier detector found there is found anew, so that one counts
+    in all images."""
+    kept = read_answers(path, source)
+    if kept.detector != detector_of(kept.images):
+        kept = counted(kept.images, kept.asked)
+        write_answers(path, kept, source)
     return kept
 
 
@@ -192,14 +203,12 @@ def evaluate_images(
         more = f"more than {conditioner.most} {conditioner.noun}s of one image"
         raise InputError(f"{asked} asks for nothing, or for {more}")
     images = stack_pictures([read_picture(folder / name) for name in sets], folder)
-    found = detect(images)
     answers = {}
     given = list(sets.values())
     for K in range(most + 1):
         chosen = [i for i, conditions in enumerate(given) if len(conditions) == K]
         if chosen:
-            some = [given[i] for i in chosen], [found[i] for i in chosen]
-            answers[K] = Answers(images[chosen], *some)
+            answers[K] = counted(images[chosen], [given[i] for i in chosen])
     setting = {"run": folder.resolve().name, "asked": "given", "trained": trained}
     # Folders of one name are told apart, and so are ways to ask and to judge one folder.
     how = repr((given, extras, view)).encode()

@@ -36,7 +36,9 @@ def length_rows(
 ) -> list[Row]:
     """For each K shares, means, and failures that the detector may explain; K_max by each rule."""
     outcomes = {K: some.outcomes(conditioner, tolerance) for K, some in answers.items()}
-    coordinates = {**setting, "tolerance": tolerance if conditioner.has_places else None}
+    detector = next((some.detector for some in answers.values()), None)
+    within = tolerance if conditioner.has_places else None
+    coordinates = {**setting, "tolerance": within, "detector": detector}
     rows = []
     for K, of_K in outcomes.items():
         for name, values in image_numbers(of_K).items():

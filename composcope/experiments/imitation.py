@@ -61,6 +61,7 @@ def main(
         rows += [replace(one, what=MEASURED[one.what]) for one in found if one.what in MEASURED]
         complete[role] = {K: complete_images(drawer, keep / f"K{K}.npz", num) for K in Ks}
     about = {**model.about, "tolerance": TOLERANCE, "steps": steps, "seed": seed}
+    about["detector"] = rows[0].detector
     for K in Ks:
         more = complete["student"][K] - complete["teacher"][K]
         rows.append(row("imitation/difference", mean(more), **about, K=K))

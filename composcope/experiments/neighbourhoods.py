@@ -21,6 +21,7 @@ from composcope.diffusion.denoiser import Drawer
 from composcope.diffusion.sample import Levels, noise, sample
 from composcope.errors import InputError, check_name
 from composcope.evaluation import Found, detect, evaluate
+from composcope.evaluation.detect import detector_of
 from composcope.experiments import command
 from composcope.experiments.text_control import PLACES
 from composcope.features import sdxl
@@ -116,8 +117,9 @@ def text_rows(name: str, num: int, steps: int, ways: Sequence[str], folder: Path
             found = detect(drawn)
             met = [met_by(some, things) for some, things in zip(asked, found, strict=True)]
             at = {"run": name, "intervention": intervention, "K": K, "steps": steps, "seed": 0}
-            rows.append(row("text/found", mean(np.array(met)), **at))
-            rows.append(row("text/drawn", mean(np.array([len(some) for some in found])), **at))
+            own = {**at, "detector": detector_of(drawn)}
+            rows.append(row("text/found", mean(np.array(met)), **own))
+            rows.append(row("text/drawn", mean(np.array([len(some) for some in found])), **own))
             if way == "words":
                 right = [are_phrases(model, some, i, steps) for i, some in enumerate(asked)]
                 rows.append(row("text/grouped", mean(np.array(right)), **at))

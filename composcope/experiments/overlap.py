@@ -20,6 +20,7 @@ from jaxtyping import Float
 from composcope.diffusion.denoiser import Drawer
 from composcope.errors import InputError
 from composcope.evaluation import Answers, answered, detect, match
+from composcope.evaluation.detect import detector_of
 from composcope.experiments import command
 from composcope.files import write_png
 from composcope.locality import intervene
@@ -79,6 +80,7 @@ def main(
         outcomes = [some.outcomes(model.conditioner, TOLERANCE) for some in answers]
         counts = np.array([[one.found for one in some] for some in outcomes])
         about = {**model.about, "K": 2, "tolerance": TOLERANCE, "steps": steps, "seed": 0}
+        about["detector"] = answers[0].detector
         found = curve_rows(counts, distances, about)
         if isinstance(model, Model) and model.config.net == "local":
             found.append(patch_row(model))
@@ -170,11 +172,12 @@ def scene_rows(distances: Sequence[float], num: int, view: str, size: int) -> li
         at = {"run": "scenes", "K": 2, "distance": distance, "tolerance": TOLERANCE}
         rows.append(row("overlap/possible", len(scenes) / num, n=num, **at))
         if len(scenes) > 1:
-            found = detect(render(scenes, size=size))
+            images = render(scenes, size=size)
+            found = detect(images)
             judged = zip(asked, found, strict=True)
             outcomes = [match(LocationGrid(), *pair, TOLERANCE) for pair in judged]
             both = np.array([outcome.found == 2 for outcome in outcomes])
-            rows.append(row("overlap/both", mean(both), **at))
+            rows.append(row("overlap/both", mean(both), **at, detector=detector_of(images)))
     return rows
 
 

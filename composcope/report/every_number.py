@@ -27,7 +27,7 @@ def calls(rows: Sequence[Row]) -> str:
     made = grouped(rows, lambda row: (row.room, *call(row)))
     parts = []
     for own in made.values():
-        how = html.escape(coordinates(own[0], CALL))
+        how = html.escape(coordinates(own[0], (*CALL, "detector")))
         title = f"<h4>{cell(command_cell(command(own)) or 'measured in Python')}</h4>"
         parts.append(f"{title}<p class=small>{how}</p>{number_table(own)}")
     return "".join(parts)

@@ -86,13 +86,14 @@ class Row:
 
     # Where it came from.
     seed: int | None = None
+    detector: str | None = None  # that found the objects: a fingerprint of its weights
     # of the code that measured it; "+" after it: with changes not committed
     commit: str | None = None
     date: str | None = None  # ISO, UTC
 
     @property
     def key(self) -> tuple:
-        """What makes two rows the same measurement: all but the numbers and when they were made."""
+        """What makes two rows the same measurement: all but the numbers and how they came about."""
         return COORDINATES(self)
 
     @property
@@ -109,7 +110,7 @@ class Row:
 
 
 FIELDS = tuple(field.name for field in fields(Row))
-MEASURED = {"value", "low", "high", "n", "holds", "commit", "date"}
+MEASURED = {"value", "low", "high", "n", "holds", "detector", "commit", "date"}
 COORDINATES = operator.attrgetter(*(name for name in FIELDS if name not in MEASURED))
 
 

@@ -255,6 +255,7 @@ JUDGED = {
     "steps": ("sampler steps", "not known"),
     "n": ("samples", "not known"),
     "setting": ("setting", "the usual one"),
+    "detector": ("detector", "not known"),
 }
 
 
