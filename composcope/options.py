@@ -28,7 +28,10 @@ Count: TypeAlias = Annotated[int, arg(aliases=["-n"])]
 
 # Which model, and what is done to it.
 # Of interventions.
-NAMES = "local, smooth, annealed, own, peaks, clusters, everywhere, within or composed."
+NAMES = (
+    "local, guided, smooth, annealed, own, peaks, clusters, everywhere, within, composed or "
+    "everything."
+)
 OF_RUN = "A shipped model by name, or a run folder."
 OUTSIDE = "Of a run that was trained with one from outside: this, or package.module:Class."
 Run: TypeAlias = Annotated[str, Positional, arg(metavar="RUN", help=OF_RUN)]

@@ -374,7 +374,7 @@ def test_the_report_shows_what_is_measured():
 
 def test_student_and_teacher_are_told_apart_in_percentage_points():
     assert interventions.imitation([]) == ""
-    student, teacher = {"run": "exp2-student"}, {"run": "exp2", "intervention": "local"}
+    student, teacher = {"run": "exp2-student"}, {"run": "exp2", "intervention": "guided"}
     rows = [
         row("imitation/difference", Estimate(-0.01, -0.02, 0.0, 480), K=3, **student),
         row("imitation/difference", Estimate(-0.125, -0.15, -0.1, 480), K=6, **student),

@@ -11,7 +11,7 @@ from composcope.results import Row
 from composcope.study import cost, effects, table
 from composcope.study.effects import EFFECTS, K_MAX, Effect, Side, compare
 from composcope.study.paper import PaperValue
-from composcope.study.table import BY_NAME, LOCAL, RUNS
+from composcope.study.table import BY_NAME, LOCAL, RUNS, network_words
 
 
 def test_the_values_of_the_paper_by_version():
@@ -37,17 +37,11 @@ def test_all_runs_have_one_number_of_images_and_one_network_a_kind():
     assert images["exp3l"] == images["exp3"]  # and is compared with it alone
     for run in long - {"exp3l", "color"}:  # colours are compared with no other run
         assert 64_000 in earlier[run]
-    on_images = {
-        effects.network_words(run.name, "laptop") for run in RUNS if run.config().net == "global"
-    }
-    on_patches = {
-        effects.network_words(run.name, "laptop") for run in RUNS if run.config().net == "local"
-    }
+    on_images = {network_words(run.name, "laptop") for run in RUNS if run.config().net == "global"}
+    on_patches = {network_words(run.name, "laptop") for run in RUNS if run.config().net == "local"}
     # One run has labels as EDM2 has them; the paper's patches, and those as wide as the image.
     assert len(on_images) == 2 and len(on_patches) == 2
-    assert effects.network_words("exp1-one-edm2", "laptop") != effects.network_words(
-        "exp1-one", "laptop"
-    )
+    assert network_words("exp1-one-edm2", "laptop") != network_words("exp1-one", "laptop")
     assert {run.config().recipe.seed for run in RUNS} == {0, 1}
     assert len({config.json() for config in configs}) == len(RUNS)  # no run is there twice
 

@@ -18,7 +18,12 @@ from composcope.runs.model import conditioner_of, load, run_folder
 from composcope.scenes.parts import SumOfParts
 from composcope.study.paper import covers, paper_k_max
 
-HELPS = {"local": "local conditions", "composed": "composed scores"}  # interventions in words
+# Interventions in words.
+HELPS = {
+    "local": "local conditions",
+    "guided": "guided local conditions",
+    "composed": "composed scores",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +121,7 @@ def asking(conditioner: SumOfParts | None) -> dict[str, Any]:
         "names": conditioner.names,
         "most": min(MOST_CONDITIONS, conditioner.most),
         "grid": conditioner.grid_size,
-        "interventions": ("none", "local", "composed") if places else ("none", "composed"),
+        "interventions": ("none", *HELPS) if places else ("none", "composed"),
     }
 
 

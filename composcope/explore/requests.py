@@ -12,6 +12,7 @@ from composcope.errors import InputError
 
 MOST_CONDITIONS = 12  # the paper's test places
 MOST_STEPS = 64
+WITH_RADIUS = ("local", "guided")  # interventions
 MOST_IMAGES = 8
 LARGEST = 2**16  # bytes of a request
 SEEDS = 2**31 - 1
@@ -105,8 +106,8 @@ def check_picture(picture: Picture, models: Mapping[str, Described], where: str 
     if picture.intervention not in model.interventions:
         known = ", ".join(model.interventions)
         raise InputError(f"{where}intervention: {model.name} has only {known}")
-    if picture.radius is not None and picture.intervention != "local":
-        raise InputError(f'{where}radius: only the intervention "local" has one')
+    if picture.radius is not None and picture.intervention not in WITH_RADIUS:
+        raise InputError(f"{where}radius: only {' and '.join(WITH_RADIUS)} conditions have one")
     if picture.sentence and model.asks != "words":
         raise InputError(f"{where}sentence: {model.name} is not asked in words")
     if picture.conditions and model.asks == "words":

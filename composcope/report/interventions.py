@@ -10,7 +10,16 @@ from composcope.report.drawing import legend
 from composcope.report.figures import FROM_NOISE, WIDTH, met_panel
 from composcope.report.locality import over
 from composcope.report.looks import BLUE, GREEN, VERMILLION, Look, by_model, label, look
-from composcope.report.marks import DISTILLED, EXP2, EXP2_LOCAL, and_list, name, two, with_interval
+from composcope.report.marks import (
+    DISTILLED,
+    EXP2,
+    EXP2_LOCAL,
+    TEACHER,
+    and_list,
+    name,
+    two,
+    with_interval,
+)
 from composcope.report.material import (
     Kept,
     conditional,
@@ -175,17 +184,17 @@ def student(rows: Sequence[Row]) -> str:
     reached = k_max_beside_paper(rows, DISTILLED)
     if reached is None:
         return ""
-    passes = one(rows, EXP2_LOCAL, "length/evaluations")
+    passes = one(rows, TEACHER, "length/evaluations")
     cost = f" in {two(passes.value)} passes at K = {passes.K}" if passes else ""
-    filled = [with_interval(of_nine(rows, side)) for side in (DISTILLED, EXP2_LOCAL)]
-    teacher = k_max_beside_paper(rows, EXP2_LOCAL)
-    few = [k_max_row(rows, side, "places_eight") for side in (DISTILLED, EXP2_LOCAL)]
+    filled = [with_interval(of_nine(rows, side)) for side in (DISTILLED, TEACHER)]
+    teacher = k_max_beside_paper(rows, TEACHER)
+    few = [k_max_row(rows, side, "places_eight") for side in (DISTILLED, TEACHER)]
     on_few = " (on eight images, as many as the paper counted, {} and {})"
     counted = on_few.format(*map(with_interval, few)) if all(few) else ""
     shares = [with_interval(conditional(rows, side)) for side in (DISTILLED, EXP2)]
     return (
         "Can one pass do what local conditions do in many? "
-        f"The student is a network trained to do in one pass what {name(EXP2_LOCAL)} does{cost}. "
+        f"The student is a network trained to do in one pass what {name(TEACHER)} does{cost}. "
         f"It fills {filled[0]} of nine places and its K_max is {with_interval(reached)}; its "
         f"teacher's are {filled[1]} and {with_interval(teacher)}{counted}. Its conditional "
         f"locality is {shares[0]}, that of exp2 {shares[1]}.{imitation(rows)}"
@@ -198,7 +207,7 @@ def imitation(rows: Sequence[Row]) -> str:
     three, six = (only(differences, K=K) for K in (3, 6))
     reached = [
         only(where(rows, what="imitation/k_max", rule="places"), **side.about)
-        for side in (DISTILLED, EXP2_LOCAL)
+        for side in (DISTILLED, TEACHER)
     ]
     if three is None or six is None or not all(reached):
         return ""

@@ -32,8 +32,9 @@ MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
     VIOLET: {"exp1-one": "v"},
     LIME: {"exp1-five": "^"},
     VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
-    GREEN: {("exp2", "local"): "^", ("exp2", "smooth"): "v", ("exp2", "annealed"): "<",
-            ("exp2", "own"): ">", ("exp2", "composed"): "X",
+    GREEN: {("exp2", "local"): "^", ("exp2", "guided"): "P", ("exp2", "smooth"): "v",
+            ("exp2", "annealed"): "<", ("exp2", "own"): ">", ("exp2", "composed"): "X",
+            ("exp2", "everything"): "s",
             ("color", "own"): ">", ("text_control", "own"): ">"},
     ROSE: {"exp1-one-edm2": "X", "exp2-edm2": "s",
            ("color", "peaks"): "*", ("text_control", "peaks"): "*"},
@@ -60,10 +61,17 @@ OTHERS = tuple(
 )
 
 
+# Interventions whose name on a command line says too little.
+DONE = {
+    "local": "local conditions",
+    "guided": "guided local conditions",
+    "everything": "guidance alone",
+}
+
+
 def label(run: str | None, intervention: str | None = None) -> str:
     """What a model is called wherever a reader meets it: "exp2 + local conditions"."""
-    done = "local conditions" if intervention == "local" else intervention
-    return " + ".join(part for part in (run, done) if part)
+    return " + ".join(part for part in (run, DONE.get(intervention or "", intervention)) if part)
 
 
 def look(run: str | None, intervention: str | None = None) -> Look:

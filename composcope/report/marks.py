@@ -10,12 +10,21 @@ from composcope.report.looks import label
 from composcope.results import Estimate, Row
 from composcope.study.effects import Side
 from composcope.study.paper import PaperValue
-from composcope.study.table import BY_NAME, LOCAL, MACHINES, STUDENT, TRAINED_FURTHER, labelled
+from composcope.study.table import (
+    BY_NAME,
+    GUIDED,
+    LOCAL,
+    MACHINES,
+    STUDENT,
+    TRAINED_FURTHER,
+    labelled,
+)
 
 EXP1, EXP2, EXP2L = Side("exp1"), Side("exp2"), Side("exp2l")
 EXP2_LOCAL = Side("exp2", LOCAL)
+TEACHER = Side("exp2", GUIDED)  # of the student
 DISTILLED = Side(STUDENT)
-TAUGHT = "no images: taught by exp2 + local conditions"
+TAUGHT = "no images: taught by exp2 + guided local conditions"
 POLICIES = (EXP1, Side("random"), Side("drop-one"), EXP2)  # Table 2, in the paper's order
 
 
@@ -55,7 +64,7 @@ def name(side: Side) -> str:
     if side.intervention is None:
         return f"{side.run}{side.sigmas.words}"
     radius = side.intervention.radius
-    within = "" if radius is None or side.intervention == LOCAL else f" ({two(radius)})"
+    within = "" if radius in (None, LOCAL.radius) else f" ({two(radius)})"
     return f"{label(side.run, side.intervention.name)}{within}"
 
 

@@ -4,7 +4,17 @@ what is not measured there is none."""
 from composcope.report import features, interventions, locality, words
 from composcope.report.circles import circles_figure, contrasts_figure
 from composcope.report.figures import forest, growth, lines_over, looks_at, met, over_noise, rule
-from composcope.report.marks import DISTILLED, EXP1, EXP2, EXP2_LOCAL, EXP2L, POLICIES, kind, name
+from composcope.report.marks import (
+    DISTILLED,
+    EXP1,
+    EXP2,
+    EXP2_LOCAL,
+    EXP2L,
+    POLICIES,
+    TEACHER,
+    kind,
+    name,
+)
 from composcope.report.material import Material, of_rooms
 from composcope.report.pictures import Shown, those
 from composcope.report.theory import toy_figures
@@ -88,20 +98,21 @@ def look_figures(material: Material) -> list[Shown]:
 
 def forced_figures(material: Material) -> list[Shown]:
     rows = material.rows
-    lines = lines_over(rows, (EXP2, EXP2_LOCAL, DISTILLED, EXP2L, WIDE, EXP1), "length/found")
+    shown = (EXP2, EXP2_LOCAL, TEACHER, DISTILLED, EXP2L, WIDE, EXP1)
+    lines = lines_over(rows, shown, "length/found")
     of_nine = forest(rows, FORCED, FILLED_9, gaps=False)
-    shown = those(
+    figures = those(
         {
             "Places filled, with and without forced locality. exp2-student learned to do in one "
-            "pass what exp2 with local conditions does in several; exp2l-wide sees patches as wide "
-            "as the image.": met(lines, 3),
+            "pass what exp2 with guided local conditions does in several; exp2l-wide sees patches "
+            "as wide as the image.": met(lines, 3),
             "Places filled of nine. exp2-longer and exp2-penalty are exp2 trained further, without "
             "and with a penalty on what a condition changes far from its place. In brackets, where "
             "it is not 0.19: the radius within which a condition acts, in image sides. The table "
-            "below says what local conditions, smooth, annealed, own and composed do.": of_nine,
+            "below says what each intervention does.": of_nine,
         }
     )
-    return shown + intervention_figures(material)
+    return figures + intervention_figures(material)
 
 
 def intervention_figures(material: Material) -> list[Shown]:

@@ -104,10 +104,12 @@ def by_places(rows: Sequence[Row], side: Side) -> str:
 # What each intervention does, by its name on the command line.
 GIVEN = {
     "local": "each pixel is given the nearest condition within the radius",
-    "smooth": "the same, with blurred borders",
-    "annealed": "the same, with a radius that shrinks with the noise",
+    "guided": "the same under guidance: the effect of that condition counts twice",
+    "smooth": "local, with blurred borders",
+    "annealed": "local, with a radius that shrinks with the noise",
     "own": "each pixel is given the condition that acts most on it",
     "composed": "the scores of single conditions are added up, less those of nothing asked for",
+    "everything": "guidance alone: the effect of all conditions together counts twice",
 }
 
 

@@ -161,6 +161,7 @@ def forced(rows: Sequence[Row]) -> str:
     phrases = {
         EXP2: "with one label (exp2)",
         EXP2_LOCAL: "with local conditions at sampling time",
+        marks.TEACHER: "with guidance inside these",
         marks.DISTILLED: "when a student has learned to do that in one pass",
         EXP2L: "when trained on local patches (exp2l)",
         wide: "with patches as wide as the image",

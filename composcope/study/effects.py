@@ -8,7 +8,15 @@ from itertools import product
 from typing import Any, Literal
 
 from composcope.results import Row, grouped, where, with_value
-from composcope.study.table import BY_NAME, LOCAL, STUDENT, Intervention
+from composcope.study.table import (
+    BY_NAME,
+    GUIDANCE,
+    GUIDED,
+    LOCAL,
+    STUDENT,
+    Intervention,
+    network_words,
+)
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,10 @@ FURTHER: tuple[Finding, ...] = (
     ("Table 2", "With all labels but one a model composes further than with a single one",
      "drop-one", "exp2"),
     ("ours", "Local conditions at sampling time make a model compose", Side("exp2", LOCAL), "exp2"),
-    ("ours", "A student of exp2 with local conditions composes in one pass", STUDENT, "exp2"),
+    ("ours", "Guidance inside local conditions takes a model further",
+     Side("exp2", GUIDED), Side("exp2", LOCAL)),
+    ("ours", "Guidance by itself makes a model compose", Side("exp2", GUIDANCE), "exp2"),
+    ("ours", "A student of guided local conditions composes in one pass", STUDENT, "exp2"),
     ("ours", "A penalty on far influence makes a model compose", "exp2-penalty", "exp2-longer"),
     ("ours", "With a list of places too, a penalty on far influence makes a model compose",
      "exp3-penalty", "exp3-longer"),
@@ -291,19 +302,6 @@ def number_words(value: Any, none: str) -> str:
     if isinstance(value, int | float):
         return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
     return value or none
-
-
-def network_words(run: str | None, preset: str) -> tuple[str, str, str] | None:
-    """What a network sees, how it is built and takes labels, in words; None if never trained."""
-    if run not in BY_NAME:
-        return None
-    config = BY_NAME[run].config(preset)
-    size = config.architecture
-    patches = f"patches of {2 * size.radius + 1} of {size.grid_size} cells"
-    levels = f"levels {size.mult} of width {size.width}"
-    labels = "gains linear in labels" if size.bilinear else "labels as in EDM2"
-    built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
-    return "whole images" if config.net == "global" else patches, built, labels
 
 
 def terms(above: Row, below: Row, preset: str) -> str:

@@ -31,14 +31,18 @@ class Intervention:
 
 
 LOCAL = Intervention("local", 1.5 / 8)
+GUIDED = Intervention("guided", 1.5 / 8)
+GUIDANCE = Intervention("everything")
 INTERVENTIONS = (
     LOCAL,
+    GUIDED,
     Intervention("local", 1 / 8),
     Intervention("local", 2.2 / 8),
     Intervention("smooth"),
     Intervention("annealed"),
     Intervention("own"),
     Intervention("composed"),
+    GUIDANCE,
 )
 
 
@@ -100,11 +104,11 @@ WIDE: dict[str, Mapping[str, Any]] = {
 # fmt: off
 RUNS = (
     Run("exp1",       "exp1",  "Fig. 1, 2, 8, 10; Tables 1, 2", snapshots=EARLIER,
-        ways=("random",), by_preset=LONG),
+        ways=("random",), interventions=(GUIDANCE,), by_preset=LONG),
     Run("exp2",       "exp2",  "Fig. 1, 2, 10; Tables 1, 2", snapshots=EARLIER,
         interventions=INTERVENTIONS, by_preset=LONG),
     Run("exp3",       "exp3",  "Fig. 1, 2; Table 1 (v3)", snapshots=("first", *EARLIER),
-        ways=("random",), by_preset=LIST),
+        ways=("random",), interventions=(GUIDANCE,), by_preset=LIST),
     Run("exp3s",      "exp3s", "not in the paper: the list with one map for all slots"),
     Run("random",     "exp1",  "Table 2, random number of labels", {"labels": "random"}),
     Run("drop-one",   "exp1",  "Table 2, all but one label", {"labels": "all_but_one"}),
@@ -130,7 +134,7 @@ RUNS = (
     Run("exp1-six",   "exp1",  "Fig. 8; Table 1, 1-6 objects", objects(1, 6),
         snapshots=("early",)),
     Run("color",      "color", "Fig. 5, 11; Table 1, colour", objects(1, 5), measures=PLACELESS,
-        by_preset=COLORS),
+        interventions=(GUIDANCE,), by_preset=COLORS),
     Run("color-three","color", "Table 1, colour, 1-3 objects", objects(1, 3), measures=PLACELESS,
         optional=True),
 )
@@ -155,7 +159,8 @@ MACHINES = {
     "local one-label machine": "nothing: averages patches, one label an image",
     "ideal one-label machine": "nothing: averages whole images, one label an image",
 }
-STUDENT = "exp2-student"  # exp2 with local conditions, distilled: composcope distill makes it
+# exp2 with local conditions under guidance, distilled: composcope distill makes it.
+STUDENT = "exp2-student"
 
 LABELS = {
     "all": "all labels",
@@ -197,3 +202,16 @@ def patches(config: Config) -> list[str]:
     """What a local net sees, in words; nothing of a global one."""
     seen = "patches as wide as the image" if covers(config) else "patch-local"
     return [seen] if config.net == "local" else []
+
+
+def network_words(run: str | None, preset: str) -> tuple[str, str, str] | None:
+    """What a network sees, how it is built and takes labels, in words; None if never trained."""
+    if run not in BY_NAME:
+        return None
+    config = BY_NAME[run].config(preset)
+    size = config.architecture
+    patches = f"patches of {2 * size.radius + 1} of {size.grid_size} cells"
+    levels = f"levels {size.mult} of width {size.width}"
+    labels = "gains linear in labels" if size.bilinear else "labels as in EDM2"
+    built = f"{size.blocks} blocks on {levels}, attention {size.attention}"
+    return "whole images" if config.net == "global" else patches, built, labels

@@ -3,7 +3,7 @@
 import { el, short } from "./dom.js";
 import { gif } from "./gif.js";
 import { bitmap } from "./heat.js";
-import { conditions, picture, spoken } from "./state.js";
+import { conditions, hasRadius, picture, spoken } from "./state.js";
 
 const SIDE = 256, GAP = 16, TITLE = 30, FOOT = 46;
 
@@ -14,7 +14,7 @@ export function save(blob, name) {
 }
 
 const zoom = (image) => Math.max(1, Math.floor(SIDE / image.naturalWidth));
-const called = (one) => one.model + { none: "", local: ` + local conditions (${short(one.radius)})`, composed: " + composed scores" }[one.intervention];
+const called = (one) => one.model + { none: "", local: ` + local conditions (${short(one.radius)})`, guided: ` + guided local conditions (${short(one.radius)})`, composed: " + composed scores" }[one.intervention];
 
 function canvasOf(count, top, foot) {
   const canvas = el("canvas", { width: count * (SIDE + GAP) + GAP, height: GAP + top + SIDE + foot });
@@ -115,7 +115,7 @@ const quoted = (text) => JSON.stringify(text);
 function wrapped(one, { run, conditioner }) {
   const model = `load(${quoted(run)}${conditioner ? `, conditioner=${quoted(conditioner)}` : ""})`;
   if (one.intervention === "none") return model;
-  return `intervene(${model}, ${quoted(one.intervention)}${one.intervention === "local" ? `, radius=${one.radius}` : ""})`;
+  return `intervene(${model}, ${quoted(one.intervention)}${hasRadius(one) ? `, radius=${one.radius}` : ""})`;
 }
 
 export function python(state, models) {

@@ -2,12 +2,12 @@
 
 import { clamp, el, short, svg } from "./dom.js";
 import { clear, difference, paint, put } from "./heat.js";
-import { conditions, picture } from "./state.js";
+import { conditions, hasRadius, picture } from "./state.js";
 import { plain, strip } from "./strip.js";
 
 const RING = 6.25; // of a found object, in hundredths of the picture
 const AROUND = 2 * Math.PI * 12;
-const INTERVENTIONS = { none: "as it was trained", local: "local conditions", composed: "composed scores" };
+const INTERVENTIONS = { none: "as it was trained", local: "local conditions", guided: "guided local conditions", composed: "composed scores" };
 
 // The section of the report that speaks of such a column.
 function section(model, one) {
@@ -87,7 +87,7 @@ export class Column {
     this.help.value = one.intervention;
     this.root.setAttribute("aria-label", `${one.model}, ${INTERVENTIONS[one.intervention]}`);
     this.help.disabled = helps.length === 1;
-    this.radiusRow.toggleAttribute("data-off", one.intervention !== "local");
+    this.radiusRow.toggleAttribute("data-off", !hasRadius(one));
     this.radius.value = one.radius;
     this.radiusOut.textContent = short(one.radius);
     this.close.disabled = alone;

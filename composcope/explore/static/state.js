@@ -5,6 +5,7 @@ import { clamp } from "./dom.js";
 export const MOST_PLACES = 12;
 export const MOST_COLUMNS = 4;
 export const RADIUS = 0.1875; // of local conditions, in image sides
+export const hasRadius = (one) => ["local", "guided"].includes(one.intervention);
 
 const LARGEST_SEED = 2 ** 31 - 1;
 const FIRST = [["exp1", "none"], ["exp2", "none"], ["exp2", "local"]];
@@ -75,7 +76,7 @@ export function read(hash, models, paper) {
 
 export function written(state) {
   const said = new URLSearchParams();
-  const shape = (one) => [coded(one.model), one.intervention, ...(one.intervention === "local" ? [one.radius] : [])].join(",");
+  const shape = (one) => [coded(one.model), one.intervention, ...(hasRadius(one) ? [one.radius] : [])].join(",");
   said.set("columns", state.columns.map(shape).join(";"));
   said.set("places", state.places.map((place) => place.join(",")).join(";"));
   said.set("names", state.names.map(coded).join(","));
@@ -123,6 +124,6 @@ export function picture(state, one, model) {
   const asked = { model: one.model, intervention: one.intervention, seed: state.seed };
   if (model.asks === "words") asked.sentence = spoken(state);
   else asked.conditions = conditions(state, model);
-  if (one.intervention === "local") asked.radius = one.radius;
+  if (hasRadius(one)) asked.radius = one.radius;
   return asked;
 }

@@ -1,6 +1,7 @@
 // How far a model composes: places filled against K from its rows, the paper's K_max, and where we stand.
 
 import { clamp, svg } from "./dom.js";
+import { hasRadius } from "./state.js";
 
 const WIDE = 260, HIGH = 130, LEFT = 26, RIGHT = 10, TOP = 20, BOTTOM = 32, MOST = 12;
 const x = (K) => LEFT + ((WIDE - LEFT - RIGHT) * K) / MOST;
@@ -11,7 +12,7 @@ const text = (words, at) => svg("text", at, words);
 export function curve(rows, column) {
   const wanted = column.intervention === "none" ? undefined : column.intervention;
   const own = rows.filter((row) => row.what === "length/found" && (row.snapshot ?? "final") === "final"
-    && row.intervention === wanted && (wanted !== "local" || Math.abs(row.radius - column.radius) < 1e-3) && row.K !== undefined && row.value !== undefined);
+    && row.intervention === wanted && (!hasRadius(column) || Math.abs(row.radius - column.radius) < 1e-3) && row.K !== undefined && row.value !== undefined);
   const best = new Map();
   for (const row of own) {
     const before = best.get(row.K);
@@ -64,6 +65,7 @@ export function strip(rows, column, model, K, there) {
 const HELP = {
   none: "",
   local: " Here each pixel is denoised with only the nearest condition, if it is within the radius.",
+  guided: " Here each pixel is denoised with only the nearest condition, if it is within the radius, and what that changes counts twice.",
   composed: " Here it is asked for one condition at a time, and the scores are added.",
 };
 
