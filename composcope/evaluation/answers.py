@@ -79,7 +79,7 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
     whole_set = images.dtype == np.uint8 and images.ndim == 4
     if not whole_set or not len(images) == len(record.asked) == len(record.found):
         raise InputError(f"{path} does not hold as many images as were asked for; move it away")
-    asked = [conditions_of(given) for given in record.asked]
+    asked: list[ConditionSet] = [conditions_of(given) for given in record.asked]
     return Answers(images, asked, record.found, record.detector)
 
 
