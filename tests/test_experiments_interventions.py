@@ -81,10 +81,11 @@ def test_where_a_curve_falls_to_a_half():
 def test_overlap(runs, tmp_path):
     out = tmp_path / "overlap.jsonl"
     names = tuple(str(runs / name) for name in ("exp1", "exp2l", "exp2-student"))
-    args = dict(with_local=(str(runs / "exp2"),), distances=(0.1, 0.3), num=2, steps=3, out=out)
+    args = dict(repaired=(str(runs / "exp2"),), distances=(0.1, 0.3), num=2, steps=3, out=out)
     rows = overlap.main(names, **args)
     both = where(rows, what="overlap/both")
-    models = {("exp2", "local"), ("exp1", None), ("exp2l", None), ("exp2-student", None)}
+    repaired = {("exp2", "local"), ("exp2", "guided")}
+    models = repaired | {("exp1", None), ("exp2l", None), ("exp2-student", None)}
     assert {(r.run, r.intervention) for r in both if r.run != "scenes"} == models
     assert {r.distance for r in both} == {0.1, 0.3}
     far = where(both, run="scenes", distance=0.3)
@@ -93,17 +94,17 @@ def test_overlap(runs, tmp_path):
     assert inside[0.1] < inside[0.3] <= 1
     (patch,) = where(rows, what="overlap/one_patch")
     assert (patch.run, patch.value) == ("exp2l", 3 / 4)  # patches of 3 of 4 cells
-    assert len(where(rows, what="overlap/fails")) == 4
+    assert len(where(rows, what="overlap/fails")) == 5
     assert (tmp_path / "overlap" / "overlap.png").exists()
     kept = material(tmp_path, []).close
     assert {(about["run"], about.get("intervention")) for about, _ in kept} == models
     assert all(arrays["images"].shape[:1] == (2,) for _, arrays in kept)
     panels = close_figure(kept).axes
-    assert [panel.get_title() for panel in panels[:2]] == ["0.1", "0.3"] and len(panels) == 8
+    assert [panel.get_title() for panel in panels[:2]] == ["0.1", "0.3"] and len(panels) == 10
     answers = [*(tmp_path / "overlap").glob("exp*.npz")]
     drawn = {path: path.stat().st_mtime_ns for path in answers}
     again = overlap.main(names, **args)
-    assert len(drawn) == 8 and all(path.stat().st_mtime_ns == at for path, at in drawn.items())
+    assert len(drawn) == 10 and all(path.stat().st_mtime_ns == at for path, at in drawn.items())
     assert {r.key for r in again} == {r.key for r in rows} == {r.key for r in read_rows(out)}
 
 

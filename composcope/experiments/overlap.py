@@ -11,6 +11,7 @@ Images are kept: the same command goes on where it was stopped."""
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +61,20 @@ def pairs(distance: float, num: int) -> list[Pair]:
 
 def main(
     runs: tuple[str, ...] = ("exp1", "exp2l", "exp2-student"),
-    with_local: tuple[str, ...] = ("exp2",),
+    repaired: tuple[str, ...] = ("exp2",),
+    interventions: tuple[str, ...] = ("local", "guided"),
     distances: tuple[float, ...] = DISTANCES,
     num: int = 48,
     steps: int = STEPS,
     out: Path = Path("results/overlap.jsonl"),
 ) -> list[Row]:
-    """Both places filled, over distance, and the distance at which each model fails."""
+    """Both places filled, over distance, and the distance at which each model fails.
+
+    repaired: runs that are asked with each of the interventions; `runs` are asked as they are."""
     if not distances or num < 2:
         raise InputError("an overlap needs at least one distance and 2 images at each")
-    models: list[Drawer] = [intervene(load(run), "local") for run in with_local]
+    pairs_of = product(repaired, interventions)
+    models: list[Drawer] = [intervene(load(run), name) for run, name in pairs_of]
     models += [load(run) for run in runs]
     folder = out.with_suffix("")
     rows: list[Row] = []
