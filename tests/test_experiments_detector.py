@@ -201,5 +201,16 @@ def test_what_is_measured_ships_with_the_weights(tmp_path, monkeypatch):
     assert kinds == places | words
 
 
+def test_checkpoints_of_another_recipe_are_not_gone_on_from(tmp_path):
+    begun = Training(TINY, tmp_path)
+    begun.advance()
+    begun.save()
+    assert Training(TINY, tmp_path).step == 1
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="is of another training"):
+        Training(replace(TINY, images=64), tmp_path)
+    assert kept == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
 def test_the_tables_fill_the_parts():
     assert list(PARTS.values()) == [1, 2, len(COLORS), len(SHAPES), len(SIZES)]

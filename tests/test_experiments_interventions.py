@@ -373,6 +373,24 @@ def test_the_report_shows_what_is_measured():
     assert sections.section(forced, Material(rows=rows)).count("<figure") >= 3
 
 
+def test_the_teacher_and_the_newest_student_stand_in_the_figure_of_imitation():
+    taught = {"run": "exp2", "intervention": "guided", "radius": 1.5 / 8, "weights": "a"}
+    before = {"run": "exp2", "intervention": "local", "radius": 1.5 / 8, "weights": "a"}
+    old, new = ({"run": "exp2-student", "weights": name} for name in ("b", "c"))
+    rows = [row("imitation/complete", 0.9, K=1, **about) for about in (taught, before, old, new)]
+    dated = [replace(one, date=f"2026-01-0{i}") for i, one in enumerate(rows, 1)]
+    shown = interventions.imitated(dated[::-1])
+    assert [(one.intervention, one.weights) for one in shown] == [(None, "c"), ("guided", "a")]
+
+
+def test_guidance_alone_is_no_neighbourhood_that_colours_find():
+    ways = (None, "own", "everything")
+    rows = [row("length/found", 3.0, run="color", K=4, intervention=way) for way in ways]
+    said = interventions.own_places(rows)
+    assert "(own)" in said and "everything" not in said
+    assert not interventions.own_places(rows[::2])
+
+
 def test_student_and_teacher_are_told_apart_in_percentage_points():
     assert interventions.imitation([]) == ""
     student, teacher = {"run": "exp2-student"}, {"run": "exp2", "intervention": "guided"}

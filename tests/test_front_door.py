@@ -178,6 +178,8 @@ MISTAKES = {
     "LocalConditions(model, neighbourhoods=Strongest)": "Nearest() or Strongest(), not Strongest",
     "LocalConditions(model, neighbourhoods='local')": "Nearest() or Strongest(), not 'local'",
     "LocalConditions(model, neighbourhoods=Nearest(-1))": "a radius is above 0, in image sides, not -1",
+    "LocalConditions(model, neighbourhoods=Nearest(guidance='2'))": "1 for none, not '2'",
+    "LocalConditions(model, neighbourhoods=Nearest(guidance=float('nan')))": "for none, not nan",
     "LocalConditions(model, rows=0)": "rows is a number of passes at a time, not 0",
     "LocalConditions(model)(x, 1.0, model.conditioner([[], []]))": "with a row for each of 2 images",
     "influence(None, x, 1.0, model.conditioner, [(0.5, 0.5)])": "influence: NoneType is not called as",

@@ -415,6 +415,16 @@ def test_each_name_is_an_intervention_whose_rows_know_it():
     assert (narrow(X, SIGMA, asked_of_both())[0, 0, 6] > 0).sum() == 8  # twice four pixels
 
 
+def test_rows_of_one_name_and_other_numbers_are_told_apart():
+    assert all("setting" not in one.about for one in INTERVENTIONS.values())
+    near = {"intervention": "guided", "radius": 0.1875}
+    assert Nearest(guidance=1.5).about == {**near, "setting": "guidance 1.5"}
+    assert Nearest(smooth=0.03).about["setting"] == "smooth 0.03"
+    wide = Nearest(lambda sigma: 0.2, guidance=2.0)
+    assert wide.about == {"intervention": "guided"}  # not annealed, which has no guidance
+    assert Whole(1.5).about == {"intervention": "everything", "setting": "guidance 1.5"}
+
+
 @pytest.mark.parametrize("scale", [0.5, 1.5, 2.0])
 def test_guidance_inside_an_intervention_is_guidance_of_its_passes(scale):
     """The twin guides the denoiser itself, at twice the passes."""

@@ -11,7 +11,7 @@ from composcope.results import Row
 from composcope.study import cost, effects, table
 from composcope.study.effects import EFFECTS, K_MAX, Effect, Side, compare
 from composcope.study.paper import PaperValue
-from composcope.study.table import BY_NAME, LOCAL, RUNS, network_words
+from composcope.study.table import BY_NAME, GUIDANCE, LOCAL, RUNS, network_words
 
 
 def test_the_values_of_the_paper_by_version():
@@ -134,6 +134,19 @@ def test_of_several_rows_the_pair_that_differs_least_and_then_the_newest_is_comp
     assert compare(replace(EFFECT, above=Side("exp2", LOCAL)), rows).above.value == 8
 
 
+def test_a_detector_chooses_no_pair_and_is_told():
+    """While one run is counted anew, rows of an unusual tolerance have one detector still."""
+    rows = [
+        k_max("exp1", 7, 6, 8, detector="new"),
+        k_max("exp1", 1, 1, 2, tolerance=0.0625, detector="old"),
+        k_max("exp2", 2, 1, 2, detector="old"),
+        k_max("exp2", 0, 0, 1, tolerance=0.0625, detector="old"),
+    ]
+    found = compare(EFFECT, rows)
+    assert (found.above.value, found.below.value) == (7, 2)
+    assert found.terms == "not equal: detector new against old"
+
+
 def test_a_run_that_went_on_is_compared_as_it_was_after_as_many_images():
     policy = Effect("Table 2", "", Side("exp1"), Side("random"), K_MAX)
     rows = [
@@ -206,6 +219,8 @@ def test_operations_of_the_paper_are_counted():
     assert cost.views(local) == 256 and cost.views(config) == 1
     assert cost.operations(local, drawing=True) < cost.operations(local)
     assert cost.operations(config, drawing=True) == cost.operations(config)
+    passes = [cost.evaluation_passes(10, 3, 2, done) for done in (None, GUIDANCE, LOCAL)]
+    assert passes == [10 * 3 * 4, 10 * 3 * (1 + 2 + 2 + 2), 10 * 3 * (1 + 2 + 3 + 4)]
     hours = cost.training_minutes(config, "paper") / 60
     assert hours == pytest.approx(128 * 2**20 * 1.1e12 / cost.GPU / 3600, rel=0.02)
 

@@ -1,4 +1,4 @@
-"""composcope distill exp2 --intervention local --out runs/exp2-student
+"""composcope distill exp2 --intervention guided --out runs/exp2-student
 
 Train a student that begins with the weights of a run and learns, from conditions alone, to give
 in one pass what the run gives with an intervention in a pass for each condition and one more.

@@ -38,7 +38,7 @@ from composcope.evaluation.detect import (
 )
 from composcope.experiments import command
 from composcope.experiments.spoiling import Images, spoil
-from composcope.files import locked
+from composcope.files import content, locked, write_text
 from composcope.progress import bar
 from composcope.scenes.condition import CONDITIONERS
 from composcope.scenes.render import render
@@ -186,6 +186,7 @@ class Training:
         self.average = deepcopy(self.net).eval()
         self.nets = nn.ModuleDict({"net": self.net, "average": self.average})
         self.adam = torch.optim.AdamW(self.net.parameters(), recipe.lr, weight_decay=1e-2)
+        keep_recipe(recipe, folder / "recipe.json")
         if kept := checkpoint.latest(self.checkpoints):
             self.resume(*kept)
 
@@ -225,6 +226,14 @@ class Training:
             names = ("step", "exp_avg", "exp_avg_sq")
             adam["state"][i] = {name: kept[f"adam.{i}.{name}"] for name in names}
         self.adam.load_state_dict(adam)
+
+
+def keep_recipe(recipe: Recipe, path: Path) -> None:
+    """Beside the checkpoints, which only the training that began them goes on from."""
+    told = json.dumps(asdict(recipe), indent=1) + "\n"
+    if path.exists() and content(path) != told.encode():
+        raise InputError(f"{path} is of another training; give another --out, or move it away")
+    write_text(path, told)
 
 
 def finish(training: Training) -> None:

@@ -71,8 +71,8 @@ def main(
     """Both places filled, over distance, and the distance at which each model fails.
 
     repaired: runs that are asked with each of the interventions; `runs` are asked as they are."""
-    if not distances or num < 2:
-        raise InputError("an overlap needs at least one distance and 2 images at each")
+    if not distances or num < 2 or not (runs or (repaired and interventions)):
+        raise InputError("an overlap needs a model, at least one distance and 2 images at each")
     pairs_of = product(repaired, interventions)
     models: list[Drawer] = [intervene(load(run), name) for run, name in pairs_of]
     models += [load(run) for run in runs]

@@ -5,6 +5,7 @@
 Pixels that share L_i share a pass; the passes of a batch are evaluated together."""
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -61,6 +62,9 @@ def check_neighbourhoods(given: Any) -> None:
     radius = getattr(given, "radius", 1.0)
     if not callable(radius) and not (isinstance(radius, int | float) and radius > 0):
         raise InputError(f"LocalConditions: a radius is above 0, in image sides, not {radius!r}")
+    guidance = getattr(given, "guidance", 1.0)
+    if not isinstance(guidance, int | float) or not math.isfinite(guidance):
+        raise InputError(f"LocalConditions: guidance is a number, 1 for none, not {guidance!r}")
 
 
 class LocalConditions(Wrapper):

@@ -4,7 +4,7 @@ the model itself says that they act.
 Radii and widths are in image sides: an object is as large whatever the grid that it is asked on."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -61,15 +61,29 @@ class Neighbourhoods(Protocol):
 
 
 class Named:
-    """Neighbourhoods of an intervention that has a name, and a radius where it is a number."""
+    """Neighbourhoods of an intervention that has a name, and a radius where it is a number.
+
+    Where another of its numbers is not the usual one, the rows' `setting` says so."""
 
     name: str
 
     @property
     def about(self) -> Mapping[str, Any]:
         radius = getattr(self, "radius", None)
-        known = {} if radius is None or callable(radius) else {"radius": radius}
+        known: dict[str, Any] = {}
+        if radius is not None and not callable(radius):
+            known["radius"] = radius
+        if unusual := self.unusual():
+            known["setting"] = unusual
         return {"intervention": self.name, **known}
+
+    def unusual(self) -> str:
+        """The numbers beside the radius that this name usually has otherwise."""
+        usual: Any = INTERVENTIONS.get(self.name, self)
+        names = [one.name for one in fields(self) if one.name != "radius"]  # type: ignore[arg-type]
+        numbers = {name: getattr(self, name) for name in names}
+        off = (f"{name} {own:g}" for name, own in numbers.items() if own != getattr(usual, name))
+        return ", ".join(off)
 
 
 class Singles(Named):
@@ -94,10 +108,10 @@ class Nearest(Singles):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        if callable(self.radius):
-            return "annealed"
         if self.guidance != 1:
             return "guided"
+        if callable(self.radius):
+            return "annealed"
         return "smooth" if self.smooth else "local"
 
     def weights(self, asked: Asked, subsets: Subsets, x0: Passes) -> Weights:

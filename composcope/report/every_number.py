@@ -24,7 +24,7 @@ def every_number(rows: Sequence[Row]) -> str:
 
 
 def calls(rows: Sequence[Row]) -> str:
-    made = grouped(rows, lambda row: (row.room, *call(row)))
+    made = grouped(rows, lambda row: (row.room, row.detector, *call(row)))
     parts = []
     for own in made.values():
         how = html.escape(coordinates(own[0], (*CALL, "detector")))

@@ -91,6 +91,14 @@ def close_figure(pictures: Sequence[Kept]) -> Figure:
     return figure
 
 
+def imitated(rows: Sequence[Row]) -> list[Row]:
+    """How many images the student and its teacher complete; not those that came before them."""
+    known = where(rows, what="imitation/complete")
+    kept = [row for side in (DISTILLED, TEACHER) for row in where(known, **side.about)]
+    last = {row.run: row.weights for row in sorted(kept, key=lambda row: row.date or "")}
+    return [row for row in kept if row.weights == last[row.run]]
+
+
 def imitation_figure(rows: Sequence[Row]) -> Figure:
     """Images with every place filled by the number of places: a student, and its teacher."""
     figure = Figure(figsize=(WIDTH, 3.7), layout="constrained")
@@ -193,7 +201,7 @@ def student(rows: Sequence[Row]) -> str:
     counted = on_few.format(*map(with_interval, few)) if all(few) else ""
     shares = [with_interval(conditional(rows, side)) for side in (DISTILLED, EXP2)]
     return (
-        "Can one pass do what local conditions do in many? "
+        "Can one pass do what guided local conditions do in many? "
         f"The student is a network trained to do in one pass what {name(TEACHER)} does{cost}. "
         f"It fills {filled[0]} of nine places and its K_max is {with_interval(reached)}; its "
         f"teacher's are {filled[1]} and {with_interval(teacher)}{counted}. Its conditional "
@@ -291,10 +299,15 @@ def beside_plain(shown: Mapping[str | None, Row]) -> str:
     return f": {', '.join(said)}" if said else ": none is apart from it"
 
 
+def placeless(rows: Sequence[Row]) -> list[Row]:
+    """Of models whose conditions have no places: as they are, and local in ways of their own."""
+    return where(rows, run=["color", "text_control"], intervention=[None, *FOUND])
+
+
 def own_places(rows: Sequence[Row]) -> str:
     parts = []
     for room, run, noun in (("length", "color", "colours"), ("text", "text_control", "phrases")):
-        own = with_value(where(rows, what=f"{room}/found", run=run))
+        own = with_value(where(placeless(rows), what=f"{room}/found", run=run))
         if not {row.intervention for row in own} & {*FOUND}:
             continue
         most = max(row.K or 0 for row in own)

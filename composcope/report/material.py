@@ -73,12 +73,19 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
     def kept(name: str) -> list[Kept]:
         return [one for one in map(read_origin, found(name)) if stays(one[0])]
 
+    def one_each(some: Sequence[Kept]) -> list[Kept]:
+        """Of each model and intervention the first."""
+        first: dict[tuple, Kept] = {}
+        for about, arrays in some:
+            first.setdefault((about.get("run"), about.get("intervention")), (about, arrays))
+        return list(first.values())
+
     return Material(
         rows=rows,
         samples=[some for some in gather_samples([shipped, *folders]) if stays(some.about)],
         maps=kept("maps.npz"),
         matrices=kept("matrices.npz"),
-        close=kept("close-*.npz")[::-1],
+        close=one_each(kept("close-*.npz"))[::-1],
         toys={room: found(room) for room in ("theory", "sim")},
     )
 

@@ -119,12 +119,12 @@ def intervention_figures(material: Material) -> list[Shown]:
     """Where interventions end, what predicts composition, and neighbourhoods that models find."""
     rows = material.rows
     swept = where(rows, what=["penalty/found", "penalty/conditional_locality"])
-    placeless = where(rows, run=["color", "text_control"])
+    placeless = interventions.placeless(rows)
     found = where(placeless, intervention=[*interventions.FOUND])
     predicted = where(rows, what="predict/spearman")
     overlap = interventions.overlap_figure(rows) if where(rows, what="overlap/both") else None
-    alike = where(rows, what="imitation/complete")
-    imitation = interventions.imitation_figure(rows) if alike else None
+    alike = interventions.imitated(rows)
+    imitation = interventions.imitation_figure(alike) if alike else None
     close = interventions.close_figure(material.close) if material.close else None
     penalty = interventions.penalty_figure(swept) if swept else None
     neighbours = interventions.neighbourhood_figure(placeless) if found else None

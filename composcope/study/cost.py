@@ -9,7 +9,7 @@ three of each view (one forward, two backward)."""
 from functools import cache
 
 from composcope.runs.config import RECIPES, Config
-from composcope.study.table import LOCALITY_SAMPLES
+from composcope.study.table import GUIDANCE, LOCALITY_SAMPLES, Intervention
 
 # Multiply-adds count as two operations. One core was measured while the other trained too: 65 to 75
 # GFLOP/s where the networks of the laptop preset draw in single precision, 94 where they train in
@@ -102,9 +102,11 @@ def distilled_states(config: Config, minutes: float, times: float) -> int:
     return int(60 * minutes * CORE / (passes * views(config) * operations(config)))
 
 
-def evaluation_passes(num: int, max_K: int, steps: int, intervention: bool) -> int:
-    """Heun's method takes 2 steps - 1; an intervention, a pass a condition and one for none."""
-    each_K = [K + 1 if intervention else 1 for K in range(max_K + 1)]
+def evaluation_passes(num: int, max_K: int, steps: int, done: Intervention | None) -> int:
+    """Heun's method takes 2 steps - 1; an intervention, a pass a condition and one for none, but
+    guidance alone a pass for all of them."""
+    passes = 1 if done is None else 2 if done == GUIDANCE else max_K + 1
+    each_K = [min(K + 1, passes) for K in range(max_K + 1)]
     return num * (2 * steps - 1) * sum(each_K)
 
 

@@ -213,7 +213,7 @@ class Comparison:
 def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comparison:
     """The effect in these rows: of all pairs of rows that have it, the pair that differs least; of
     several the one with most training images, so that a snapshot stands for a run that went on
-    longer; then the newest."""
+    longer; then the newest. A detector that is not the other's is told, and chooses no pair."""
     first = candidates(effect.above, effect.measurement, rows)
     second = candidates(effect.below, effect.measurement, rows)
     pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
@@ -221,8 +221,14 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
         pairs = [pair for pair in pairs if "places" in (pair[0].rule, pair[1].rule)]
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
-    above, below = min(pairs, key=lambda pair: len(unequal(pair[0], pair[1], preset)))
+    above, below = min(pairs, key=lambda pair: unlike(*pair, preset))
     return Comparison(effect, above, below, agreement(above, below), terms(above, below, preset))
+
+
+def unlike(above: Row, below: Row, preset: str) -> int:
+    """In how many ways two rows differ, whichever detector counted."""
+    first, second = (replace(row, detector=None) for row in (above, below))
+    return len(unequal(first, second, preset))
 
 
 def candidates(side: Side, by: Measurement, rows: Sequence[Row]) -> list[Row]:

@@ -119,7 +119,7 @@ def most_asked(run: Run, preset: str) -> int:
 def expected_minutes(run: Run, task: Task, preset: str, num: int) -> float:
     config = run.config(preset)
     steps = steps_of(preset)
-    asked = (num, most_asked(run, preset), steps, task.intervention is not None)
+    asked = (num, most_asked(run, preset), steps, task.intervention)
     passes = {
         "evaluate": cost.evaluation_passes(*asked),
         "locality": cost.locality_passes(),
