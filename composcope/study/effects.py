@@ -221,7 +221,7 @@ def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comp
         pairs = [pair for pair in pairs if "places" in (pair[0].rule, pair[1].rule)]
     if not pairs:
         return Comparison(effect, None, None, "not measured", "")
-    above, below = min(pairs, key=lambda pair: unlike(*pair, preset))
+    above, below = min(pairs, key=lambda pair: unlike(pair[0], pair[1], preset))
     return Comparison(effect, above, below, agreement(above, below), terms(above, below, preset))
 
 
