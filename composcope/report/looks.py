@@ -28,7 +28,7 @@ Lines = Sequence[tuple[Look, str, Sequence[Row]]]  # how each looks, its name, i
 # fmt: off
 MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
     BLUE: {"exp1": "o", "exp1-longer": "v", "exp1-seed1": "D", "exp1-two": "<", "exp1-four": ">",
-           "exp1-six": "P"},
+           "exp1-six": "P", ("exp1", "everything"): "s"},
     VIOLET: {"exp1-one": "v"},
     LIME: {"exp1-five": "^"},
     VERMILLION: {"exp2": "s", "exp2-seed1": "D", "exp2-penalty": "^", "exp2-longer": "v"},
@@ -45,9 +45,9 @@ MARKERS: dict[str, dict[str | tuple[str, str], str]] = {
     WINE: {"drop-one": "h"},
     BROWN: {"exp2l-wide": "X", ("color", "everywhere"): "s", ("text_control", "everywhere"): "s"},
     ORANGE: {"exp3": "P", "exp3-seed1": "D", "exp3-penalty": "^",
-             "exp3-longer": "v"},
+             "exp3-longer": "v", ("exp3", "everything"): "s"},
     OLIVE: {"exp3s": "p"},
-    SLATE: {"color": "o", "color-three": "v", "text_control": "o"},
+    SLATE: {"color": "o", "color-three": "v", "text_control": "o", ("color", "everything"): "s"},
     SKY: {"exp3l": "h", "exp1-edm2": "X", ("text_control", "words"): "P"},
 }
 # fmt: on
