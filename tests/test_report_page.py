@@ -29,7 +29,7 @@ from composcope.results import Row, add_rows, write_arrays
 from composcope.results.samples import Record, Samples, write_samples
 from composcope.runs.model import SHIPPED
 from composcope.study.effects import Side
-from composcope.study.table import INTERVENTIONS, LOCAL, chosen
+from composcope.study.table import INTERVENTIONS, LOCAL, Intervention, chosen
 
 MODEL = {"snapshot": "final", "trained": 3, "asked": "paper"}
 MODEL |= {"steps": 12, "seed": 0, "images": 1000}
@@ -302,8 +302,10 @@ def test_every_intervention_of_exp2_has_a_line_with_what_it_fills():
     rows += rows_of("exp2", 5.0, intervention="composed")
     shown = tables.interventions(rows)
     assert {done.name for done in INTERVENTIONS} == {*tables.GIVEN}
+    values = {None: 2, LOCAL: 7, Intervention("composed"): 5}
+    wanted = [values.get(done) for done in (None, *INTERVENTIONS)]
     filled = [line[3] for line in shown.lines]
-    assert filled == [f"{two(x)} [1, 9]" for x in (2, 7)] + ["not measured"] * 5 + ["5 [1, 9]"]
+    assert filled == [f"{two(x)} [1, 9]" if x else "not measured" for x in wanted]
     assert "composcope evaluate exp2 --intervention composed" in str(shown).replace("<span>", "")
 
 

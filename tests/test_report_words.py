@@ -127,7 +127,8 @@ def test_answers_name_what_is_not_measured():
     )
     assert "each" not in policies([replace(rows[0], images=4000), *rows[1:]])
     assert "order is all labels, a random number" in policies([*rows, found("random", 3.0)])
-    unknown = "exp2 + local conditions, exp2-student, exp2l, exp2l-wide"
+    unknown = "exp2 + local conditions, exp2 + guided local conditions, exp2-student, "
+    unknown += "exp2l, exp2l-wide"
     assert f"1.5 [1.3, 1.7] with one label (exp2) (not measured: {unknown})." in forced(rows)
     assert "fail again" in forced([*rows, found("exp2l", 8.0), found("exp2l-wide", 2.0)])
     single = replace(found("exp2l-wide", 0.1, K=1), what="length/complete")

@@ -82,7 +82,7 @@ class Named:
         usual: Any = INTERVENTIONS.get(self.name, self)
         names = [one.name for one in fields(self) if one.name != "radius"]  # type: ignore[arg-type]
         numbers = {name: getattr(self, name) for name in names}
-        off = (f"{name} {own:g}" for name, own in numbers.items() if own != getattr(usual, name))
+        off = (f"{name} {own}" for name, own in numbers.items() if own != getattr(usual, name))
         return ", ".join(off)
 
 
