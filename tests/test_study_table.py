@@ -125,6 +125,8 @@ def test_of_several_rows_the_pair_that_differs_least_and_then_the_newest_is_comp
         k_max("exp1", 3, 3, 3, rule="strict"),
     ]
     assert compare(EFFECT, rows).above.tolerance == 0.1
+    narrow = [replace(row, tolerance=0.0625, date="2026-12-31") for row in rows[1:4]]
+    assert compare(EFFECT, rows + narrow).above.tolerance == 0.1  # the usual one, not the newest
     assert (
         compare(
             EFFECT, [replace(row, date="2026-02-02") if row.run == "exp2" else row for row in rows]

@@ -14,6 +14,7 @@ from composcope.study.table import (
     GUIDED,
     LOCAL,
     STUDENT,
+    TOLERANCE,
     Intervention,
     network_words,
 )
@@ -212,11 +213,12 @@ class Comparison:
 
 def compare(effect: Effect, rows: Sequence[Row], preset: str = "laptop") -> Comparison:
     """The effect in these rows: of all pairs of rows that have it, the pair that differs least; of
-    several the one with most training images, so that a snapshot stands for a run that went on
-    longer; then the newest. A detector that is not the other's is told, and chooses no pair."""
+    several the one at the usual tolerance; then with most training images, so that a snapshot
+    stands for a run that went on longer; then the newest. A detector that is not the other's is
+    told, and chooses no pair."""
     first = candidates(effect.above, effect.measurement, rows)
     second = candidates(effect.below, effect.measurement, rows)
-    pairs = sorted(product(first, second), key=longest_and_newest, reverse=True)
+    pairs = sorted(product(first, second), key=usual_longest_newest, reverse=True)
     if effect.measurement == PLACES:
         pairs = [pair for pair in pairs if "places" in (pair[0].rule, pair[1].rule)]
     if not pairs:
@@ -252,8 +254,9 @@ def mean_row(rows: Sequence[Row]) -> Row:
     return replace(rows[0], **means, sigma=None, pixel=None)
 
 
-def longest_and_newest(pair: tuple[Row, Row]) -> tuple[list[int], str]:
-    return sorted(row.images or 0 for row in pair), min(row.date or "" for row in pair)
+def usual_longest_newest(pair: tuple[Row, Row]) -> tuple[bool, list[int], str]:
+    usual = all(row.tolerance in (TOLERANCE, None) for row in pair)
+    return usual, sorted(row.images or 0 for row in pair), min(row.date or "" for row in pair)
 
 
 def agreement(above: Row, below: Row) -> Literal["apart", "overlap", "no"]:
