@@ -576,7 +576,7 @@ def test_a_request_says_which_field_is_wrong():
         ("exp2", 16, 2, "Trained on 1 to 3 objects, only one of them labelled."),
         ("exp2l", 16, 9, "; the network sees patches."),
         ("exp3", None, 3, "every one of them labelled in a list of slots."),
-        ("exp2-student", 16, None, "Distilled from exp2 with local conditions; it saw no images."),
+        ("exp2-student", 16, None, "from exp2 with guided local conditions; it saw no images."),
         ("text_control", None, None, "trained on captions that say what stands where."),
     ],
 )

@@ -203,7 +203,7 @@ def test_the_command_line_reaches_sbatch_with_the_order_of_the_jobs(
             *("reproduce", "--preset", "smoke", "--only", "exp1", "--executor", "slurm"),
             *("--out", tmp_path / "study", *words),
         )
-    assert "8 of 8 nodes did not end well (train exp1 first)" in capsys.readouterr().err
+    assert "9 of 9 nodes did not end well (train exp1 first)" in capsys.readouterr().err
     train, *others = [line.split() for line in said.read_text().splitlines()]
     asked = ["--partition=gpu", "--account=lab", "--time=2:00:00", "--mem=9G", "--requeue"]
     asked += ["--qos=low", "--exclusive"]
