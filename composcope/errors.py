@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
+NO_MEMORY = "there is not enough memory for this; ask for less at once"
 SHOWN = 24  # names that a sentence lists at most
 
 
@@ -51,12 +52,13 @@ def foreign(*sources: str) -> Iterator[None]:
         yield
     except (InputError, Stopped):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         files = {file_of(source.rpartition(":")[0]) for source in sources}
         frames = traceback.extract_tb(error.__traceback__)
         theirs = [frame for frame in frames if frame.filename in files]
         theirs = theirs or [frame for frame in frames if is_beside(frame.filename, files)]
-        theirs = theirs or (called(frames) if files else [])
+        if not isinstance(error, SystemExit):  # a command may end itself
+            theirs = theirs or (called(frames) if files else [])
         if not theirs:
             raise
         where = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}"
@@ -106,7 +108,11 @@ def sentences() -> Iterator[None]:
     except BrokenPipeError:  # of a reader that has seen enough, such as head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MemoryError:
-        end("there is not enough memory for this; ask for less at once")
+        end(NO_MEMORY)
+    except RuntimeError as error:  # as torch tells it
+        if not any(words in str(error) for words in ("allocate memory", "out of memory")):
+            raise
+        end(NO_MEMORY)
     except OSError as error:
         end(f"{error.filename or 'standard output, or a file'}: {error.strerror or error}")
     finally:

@@ -26,7 +26,7 @@ class Adapted:
     """A Denoiser around a model of another convention; with a `shape` and a conditioner, a Drawer.
 
     None as cond asks for nothing: the model is called as model(x_t, t), or, where it cannot be,
-    with the cond that the conditioner makes of no condition.
+    with the cond that the conditioner makes of no condition; without a conditioner, with None.
 
     It is differentiable wherever the model is. `model` is what was given and is used as it is: put
     it into eval mode if it has dropout."""
@@ -67,9 +67,10 @@ class Adapted:
             )
         a, b, c, t = self.convention(at)
         x_t = per_image(a, x) * x
-        if cond is None and self.conditioner is not None and not takes(self.model, 2):
+        alone = cond is None and takes(self.model, 2)
+        if cond is None and self.conditioner is not None and not alone:
             cond = self.conditioner([()]).to(x).expand(len(x), -1)
-        F = self.model(x_t, t) if cond is None else self.model(x_t, t, cond)
+        F = self.model(x_t, t) if alone else self.model(x_t, t, cond)
         return per_image(b, x) * x + per_image(c, x) * like(F, x)
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from composcope import options
 from composcope.errors import InputError
-from composcope.evaluation import Answers, evaluate, evaluate_images, read_answers
+from composcope.evaluation import Answers, evaluate, evaluate_images, kept_answers
 from composcope.files import write_pngs
 from composcope.locality.intervention import perhaps_intervene
 from composcope.report.evaluation import answer_sheet, curve_figure, evaluation_table
@@ -66,5 +66,5 @@ def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:
     keep = own_folder(args.out, f"{model.name}-{args.snapshot}", *drawn_from)
     how = (args.num, args.way, args.tolerance, args.steps, args.seed)
     rows = evaluate(drawer, range(args.max + 1), *how, keep, device=args.device)
-    Ks = sorted({row.K for row in rows if row.K is not None})
-    return rows, {K: read_answers(keep / f"K{K}.npz") for K in Ks}, keep
+    most = max(row.K for row in rows if row.K is not None)
+    return rows, kept_answers(keep, getattr(model.conditioner, "most", most)), keep

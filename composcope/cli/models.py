@@ -1,7 +1,8 @@
 """composcope models
 
 The models that come with the package: what each was trained on; K_max, the largest number of
-objects up to which it draws all by the paper's rule, with its 95 % interval; places filled of 9."""
+objects up to which it draws all by the paper's rule, with its 95 % interval (where training left
+objects without a label, others than those asked for are not judged); places filled of 9."""
 
 import json
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from pathlib import Path
 from composcope import options
 from composcope.errors import InputError
 from composcope.report.material import material
-from composcope.report.page import write_page
+from composcope.report.page import page_path, write_page
 from composcope.report.words import facts, headline
 from composcope.study.shipped import HERE, SHIPPED, check_folders
 
@@ -25,6 +25,7 @@ class Args:
 
 
 def main(args: Args) -> None:
+    page_path(args.out)  # what cannot be is refused before the page is made
     folders = [args.results, *([args.study / "results"] if args.study else [])]
     if args.study and not folders[-1].is_dir():
         made = "composcope reproduce makes it, in a folder of its preset, such as study/laptop"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from composcope import options
+from composcope.errors import InputError
 from composcope.progress import tell
 from composcope.results import gather, jsonl, where
 from composcope.results.formats import csv_text, overview, rows_table, write_rows_parquet
@@ -28,6 +29,8 @@ class Args:
 def main(args: Args) -> None:
     options.check_one(args, "csv json parquet")
     check_folders("--folders", args.folders)
+    if args.parquet and args.parquet.suffix != ".parquet":
+        raise InputError(f"--parquet {args.parquet}: the name of the file ends in .parquet")
     found = where(gather(args.folders), **coordinates_of(args.where))
     if args.parquet:
         write_rows_parquet(args.parquet, found)

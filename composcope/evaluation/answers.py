@@ -83,6 +83,12 @@ def read_answers(path: str | Path, source: Mapping[str, Any] | None = None) -> A
     return Answers(images, asked, record.found, record.detector)
 
 
+def kept_answers(folder: str | Path, most: int) -> dict[int, Answers]:
+    """All that is kept of one evaluation, by K, up to `most`: more than was asked for last."""
+    paths = {K: Path(folder) / f"K{K}.npz" for K in range(most + 1)}
+    return {K: read_answers(path) for K, path in paths.items() if path.exists()}
+
+
 def read_asked(path: str | Path) -> dict[str, ConditionSet]:
     """Condition sets by the names of their images."""
     sets: Any = read_json(path, Any)

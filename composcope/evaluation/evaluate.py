@@ -29,6 +29,7 @@ from composcope.evaluation.answers import (
     Answers,
     counted,
     fitting,
+    kept_answers,
     merge_answers,
     read_answers,
     read_asked,
@@ -92,7 +93,8 @@ def evaluate(
     if keep:
         path = Path(keep) / "samples.npz"
         last = read_samples(path) if path.exists() else None
-        write_samples(path, samples_of(model, answers, tolerance, setting, solver, device, last))
+        kept = kept_answers(keep, conditioner.most)
+        write_samples(path, samples_of(model, kept, tolerance, setting, solver, device, last))
     view = getattr(model, "view", "full")
     error = known_error(conditioner, way, view, tolerance, answers, keep)
     passes = evaluations(model, answers[Ks[-1]].asked[0], device)

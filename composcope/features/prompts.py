@@ -84,6 +84,8 @@ class TextSettings:
     def __post_init__(self) -> None:
         if self.seeds < 2 or self.steps < 3 or self.locality_steps < 3 or self.grid < 1:
             raise InputError("--seeds is at least 2, --steps and --locality-steps 3, --grid 1")
+        if self.prompt is not None and not self.prompt.strip():
+            raise InputError("--prompt is empty; leave it out for the prompts of the paper")
 
     def check_unused(self) -> None:
         """An InputError for any that was given, where no text-to-image model is."""

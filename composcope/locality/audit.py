@@ -208,7 +208,8 @@ def audit(
     levels = tuple(level_maps(denoiser, x, float(sigma), question) for x, sigma in every)
     about = {**getattr(denoiser, "about", {}), "states": states, "seed": seed}
     about["asked"] = "given" if any(map(len, asked)) else None
-    setting = setting_of(asked, sigmas, images if states == "noised" else None)
+    setting = [*filter(None, [about.get("setting")])]
+    setting += setting_of(asked, sigmas, images if states == "noised" else None)
     if conditioner is not None and conditioner is not getattr(denoiser, "conditioner", None):
         setting.append(conditioner_words(conditioner, cond))
     about["setting"] = "; ".join(setting) or None

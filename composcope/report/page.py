@@ -120,9 +120,16 @@ def first_screen(material: Material, links: Mapping[str, str]) -> str:
 
 
 def write_page(out: Path, material: Material, compare: Sequence[str] = ()) -> Path:
-    """Into a folder, or into the file that `out` names by ending in .html."""
-    path = out if out.suffix == ".html" else out / "index.html"
+    path = page_path(out)
     write_text(path, page(material, compare))
+    return path
+
+
+def page_path(out: Path) -> Path:
+    """In a folder, or the file that `out` names by ending in .html."""
+    path = out if out.suffix == ".html" else out / "index.html"
+    if out.suffix != ".html" and out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: a folder, or a page whose name ends in .html")
     return path
 
 
