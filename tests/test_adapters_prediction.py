@@ -320,3 +320,5 @@ def test_nothing_asked_of_a_model_that_must_have_cond_is_its_class_of_none():
         torch.testing.assert_close(denoiser(x, torch.ones(2), classes([(0,), (1,)]))[1], 2 * x[1])
     optional = from_x0(lambda x_t, t, cond=None: x_t if cond is None else -x_t, conditioner=classes)
     assert torch.equal(optional(x, torch.ones(2)), x)
+    plain = from_x0(lambda x_t, t, cond: x_t if cond is None else -x_t)  # and no conditioner
+    assert torch.equal(plain(x, torch.ones(2)), x)

@@ -17,6 +17,7 @@ from composcope.evaluation import perfect, read_answers
 from composcope.evaluation.accuracy import STILL
 from composcope.files import parse_json
 from composcope.results import Row, read_rows, where
+from composcope.results.samples import read_samples
 from composcope.scenes.condition import PAPER_LOCATIONS, LocationGrid
 
 
@@ -108,6 +109,11 @@ def test_a_run_is_drawn_judged_and_not_drawn_again(run, tmp_path, monkeypatch):
     main(args)
     main(replace(args, way="paper"))  # the usual one
     assert len(read_rows(args.out)) == len(rows)
+    # Fewer asked for later: the pictures are of all that is kept.
+    whole = (kept / "sheet.png").read_bytes()
+    main(replace(args, max=1))
+    assert (kept / "sheet.png").read_bytes() == whole
+    assert [len(asked) for asked in read_samples(kept / "samples.npz").record.asked].count(2) == 2
     # The same images, judged with the whole image as tolerance: any object is found.
     main(replace(args, tolerance=1.0))
     found = where(read_rows(args.out), what="length/found", K=2)

@@ -156,7 +156,7 @@ def test_cards_of_any_models(tmp_path):
 
 def test_a_card_of_a_student_says_what_it_learned_from(shipped):
     text = shipped[0]["cards/exp2-student.md"]
-    assert "A student of exp2 + local conditions" in text
+    assert "A student of exp2 + guided local conditions" in text
     assert "paper:" not in text  # it has no such model
     assert "{" not in text
     assert "none were seen" in text and "images seen" not in text

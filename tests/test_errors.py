@@ -31,6 +31,7 @@ def command(code: str, **settings) -> subprocess.CompletedProcess:
         ("raise KeyboardInterrupt", 130, "stopped; the same command goes on"),
         ("raise OSError(errno.ENOSPC, 'No space left', 'a.txt')", 2, "a.txt: No space left"),
         ("raise MemoryError", 2, "there is not enough memory for this"),
+        ("import torch; torch.empty(2**60)", 2, "there is not enough memory for this"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", 143, "stopped; the same"),
     ],
 )
@@ -55,6 +56,8 @@ def test_an_error_in_a_file_of_the_user_is_told_with_its_line_and_a_signal_there
     done = command(code.format("lambda: 1 / 0"))
     said = "composcope: own.py, line 2: ZeroDivisionError: division by zero\n"
     assert (done.returncode, done.stderr) == (2, said)
+    left = command(code.format("lambda: exit(3)"))
+    assert (left.returncode, left.stderr) == (2, "composcope: own.py, line 2: SystemExit: 3\n")
     killed = command(code.format("lambda: __import__('signal').raise_signal(15)"))
     assert killed.returncode == 143 and killed.stderr.startswith("composcope: stopped")
 

@@ -19,6 +19,9 @@ UNUSED = {
 NOWHERE = {
     "reproduce --dry-run --partition gpu": "--partition is of jobs of a cluster: give --executor slurm",
     "rows --csv --json": "give one of --csv, --json, --parquet",
+    "rows --parquet {}/sheet.png": "sheet.png: the name of the file ends in .parquet",
+    "report --out /dev/null": "--out /dev/null: a folder, or a page whose name ends in .html",
+    "features --sdxl text_control --prompt= ": "--prompt is empty",
     "train exp1 --preset smoke --field words --out {}/run": "--field words is of the metadata",
 }
 

@@ -86,7 +86,7 @@ def test_the_numbers_at_equal_images_are_those_of_the_rows(measured):
 
 def test_what_is_said_of_the_list_is_measured(measured):
     text = " ".join(README.split())
-    end = {"run": "exp3", "images": 512_000}
+    end = {"run": "exp3", "images": 512_000, "intervention": None}
     (local,) = measured(what="locality/conditional_locality", asked="paper", **end)
     assert f"The locality of exp3 is then {with_ends(local, '.2f')};" in text
     for K, words in ((3, "three random places, {} of its images"), (5, "with five {}.")):
@@ -94,7 +94,8 @@ def test_what_is_said_of_the_list_is_measured(measured):
         assert words.format(percent(right)) in text
     told = []
     for images, run in product((256_000, 512_000), ("exp3", "exp3l")):
-        (nine,) = measured(what="length/found", K=9, asked="paper", run=run, images=images)
+        about = {"asked": "paper", "run": run, "images": images, "intervention": None}
+        (nine,) = measured(what="length/found", K=9, **about)
         told.append(with_ends(nine, ".1f"))
     half, patches, whole, whole_patches = told
     assert f"256,000 images exp3 fills {half} of 9, in patches (exp3l) {patches}; after" in text
@@ -107,6 +108,7 @@ def percent(row) -> str:
 
 def test_what_is_said_of_exact_images_is_measured(measured):
     about = {"run": "exp1", "images": 256_000, "asked": "paper", "tolerance": 0.1}
+    about |= {"intervention": None}
     four, six = (measured(what="length/exact", K=K, **about)[0] for K in (4, 6))
     words = f"four objects, {percent(four)} of exp1's images are exactly right; with six, {percent(six)}"
     assert words in " ".join(README.split())
