@@ -258,7 +258,7 @@ def test_images_made_elsewhere(folder):
             json.dumps({"0.png": [[0.5, 0.5]] * 13}),
             "asks for nothing, or for more than 12 locations",
         ),
-        ('{"0.png": [[0.5, 2.0]]}', "not all of one kind"),
+        ('{"1.png": [[0.5, 0.5]], "0.png": [[0.5, 2.0]]}', ", 0.png: these conditions are not all"),
         ('{"0.png": ["red", [0.5, 0.5]]}', "not all of one kind"),
         ('{"none.png": [[0.5, 0.5]]}', "none.png cannot be read"),
         ('{"small.png": [], "0.png": []}', "differ in size"),

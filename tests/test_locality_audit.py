@@ -12,6 +12,7 @@ from composcope.locality.audit import states_at
 from composcope.locality.contract import condition_names
 from composcope.locality.table import table_of
 from composcope.results import row, where
+from composcope.runs import load
 from composcope.scenes.condition import ColorCounts, LocationGrid
 
 GRID = LocationGrid(8)
@@ -286,3 +287,8 @@ def test_what_cannot_be_measured_is_said(changes, sentence):
     }
     with pytest.raises(InputError, match=sentence):
         audit(**asked | {"sigmas": SIGMAS} | changes)
+
+
+def test_images_of_another_size_than_a_model_draws_are_told():
+    with pytest.raises(InputError, match="have 32 x 32 pixels; exp2 draws 64 x 64"):
+        audit(load("exp2"), torch.zeros(1, 3, 32, 32), sigmas=[1.0])

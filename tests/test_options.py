@@ -22,6 +22,7 @@ NOWHERE = {
     "rows --parquet {}/sheet.png": "sheet.png: the name of the file ends in .parquet",
     "report --out /dev/null": "--out /dev/null: a folder, or a page whose name ends in .html",
     "features --sdxl text_control --prompt= ": "--prompt is empty",
+    "explore --results {}/none": "--results: there is no folder",
     "train exp1 --preset smoke --field words --out {}/run": "--field words is of the metadata",
 }
 

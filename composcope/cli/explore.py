@@ -9,6 +9,7 @@ from tyro.conf import FlagCreatePairsOff
 
 from composcope.errors import InputError
 from composcope.explore.settings import Settings
+from composcope.study.shipped import check_folders
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Args(Settings):
 
 
 def main(args: Args) -> None:
+    check_folders("--results", [args.results])
     try:
         from composcope.explore.serving import serve
     except ImportError as error:

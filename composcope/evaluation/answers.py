@@ -101,18 +101,30 @@ def read_asked(path: str | Path) -> dict[str, ConditionSet]:
     return {name: conditions_of(given) for name, given in sets.items()}
 
 
-def fitting(sets: Sequence[ConditionSet], where: str) -> SumOfParts:
-    """The first of our conditioners that takes all of these conditions."""
-    for make in CONDITIONERS.values():
-        conditioner = make(16)
-        try:
-            for conditions in sets:
-                conditioner.parts(conditions, 0)
-        except (InputError, TypeError, ValueError):
-            continue
-        return conditioner
-    names = ", ".join(dict.fromkeys(make(16).noun for make in CONDITIONERS.values()))
-    raise InputError(f"{where}: these conditions are not all of one kind known here ({names})")
+def fitting(sets: Mapping[str, ConditionSet], where: str) -> SumOfParts:
+    """The first of our conditioners that takes all of these conditions, by the names of images."""
+    known = [make(16) for make in CONDITIONERS.values()]
+    for conditioner in known:
+        if all(is_of(conditioner, conditions) for conditions in sets.values()):
+            return conditioner
+    for name, conditions in sets.items():
+        if not any(is_of(conditioner, conditions) for conditioner in known):
+            where = f"{where}, {name}"
+            break
+    names = ", ".join(dict.fromkeys(conditioner.noun for conditioner in known))
+    raise InputError(
+        f"{where}: these conditions are not all of one kind known here ({names}; a location is "
+        "(u, v) within 0 to 1)"
+    )
+
+
+def is_of(conditioner: SumOfParts, conditions: ConditionSet) -> bool:
+    """Whether a conditioner takes these conditions."""
+    try:
+        conditioner.parts(conditions, 0)
+    except (InputError, TypeError, ValueError):
+        return False
+    return True
 
 
 def stack_pictures(pictures: Sequence[np.ndarray], folder: Path) -> Images:

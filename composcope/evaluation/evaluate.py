@@ -199,7 +199,7 @@ def evaluate_images(
         raise InputError(f"evaluate: {needed}")
     check_name("view", view, VIEWS)
     sets = read_asked(asked)
-    conditioner = conditioner or fitting(list(sets.values()), str(asked))
+    conditioner = conditioner or fitting(sets, str(asked))
     most = max((len(conditions) for conditions in sets.values()), default=-1)
     if not 0 <= most <= conditioner.most:
         more = f"more than {conditioner.most} {conditioner.noun}s of one image"

@@ -106,6 +106,10 @@ class Model(nn.Module):
             return self.conditioner.parse(asked)
 
     def decode(self, x: X) -> UInt8[np.ndarray, "batch height width 3"]:
+        each = self.pixels.centre.shape[-1]  # one for all pixels, or as many as an image is wide
+        if each not in (1, x.shape[-1]):
+            pixels = f"{x.shape[-2]} x {x.shape[-1]} pixels; {self.name} draws {each} x {each}"
+            raise InputError(f"these images have {pixels}")
         return self.pixels.decode(x)
 
     @property

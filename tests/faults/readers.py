@@ -149,7 +149,7 @@ def words_of(path: Path) -> Any:
 
 
 def asked_of(path: Path) -> Any:
-    return fitting(list(read_asked(path).values()), str(path))
+    return fitting(read_asked(path), str(path))
 
 
 def from_json(name: str, document: Any, read: Callable[[Path], Any]) -> Reader:
