@@ -251,6 +251,13 @@ def test_rows_of_other_weights_take_the_place_of_what_ships():
     assert merge_rows(shipped, own) == [shipped[2], own[0]]
 
 
+def test_snapshots_that_ship_stay_beside_the_same_training_measured_here():
+    early = found("exp1", 5.0, snapshot="early", weights="e")
+    shipped = [found("exp1", 8.0, weights="a"), early]
+    again = [replace(shipped[0], date="2026-12-01")]
+    assert merge_rows(shipped, again) == [early, again[0]]
+
+
 def test_of_the_same_weights_more_samples_count():
     shipped = [found("exp1", 8.0, weights="a"), found("exp1", 5.0, K=6, weights="a")]
     few = [Row(**{**found("exp1", 9.0, weights="a").flat(), "n": 4})]

@@ -91,11 +91,13 @@ def material(shipped: Path, folders: Sequence[Path]) -> Material:
 
 
 def merge_rows(shipped: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """Shipped rows of a run go where rows of other weights with its name were measured here. Of
-    equal weights the measurement of more samples counts, as a whole; of as many, the one here."""
+    """Shipped rows of a run go where another training of its name was measured here; of the same
+    training all snapshots stay. Of equal weights the measurement of more samples counts, as a
+    whole; of as many, the one here."""
     here = {(row.run, row.weights) for row in own if row.weights is not None}
-    runs = {run for run, _ in here}
-    stays = [row for row in shipped if row.run not in runs or (row.run, row.weights) in here]
+    same = here & {(row.run, row.weights) for row in shipped}
+    others = {run for run, _ in here} - {run for run, _ in same}
+    stays = [row for row in shipped if row.run not in others]
     there = samples_behind(stays)
     ours = samples_behind(own)
     kept = [row for row in stays if ours.get(measurement(row), -1) < there[measurement(row)]]

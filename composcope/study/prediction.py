@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from composcope.results import Estimate, Row, only, resampled, row, spearman, where, with_value
 from composcope.results.estimate import estimate
+from composcope.study.table import TOLERANCE
 
 K = 6  # places asked for: twice as many as most trainings had
 FEWEST = 4  # runs, below which nothing is said
@@ -38,7 +39,8 @@ def points(rows: Sequence[Row], known: str, sigma: float | None = None) -> list[
     if sigma is not None:
         near = where(plain, what="locality/near_share", snapshot="early")
         early = [one for one in near if one.sigma is not None and np.isclose(one.sigma, sigma)]
-    final = where(plain, what="length/found", snapshot="final", asked="paper", K=K)
+    reached = {"what": "length/found", "snapshot": "final", "asked": "paper", "K": K}
+    final = where(plain, tolerance=[TOLERANCE, None], **reached)
     found = []
     for run in dict.fromkeys(one.run for one in early):
         first, last = (only(with_value(some), run=run) for some in (early, final))
