@@ -16,7 +16,7 @@ from composcope.experiments import command, imitation, neighbourhoods, overlap, 
 from composcope.features import sdxl
 from composcope.locality import LocalConditions, intervene
 from composcope.locality.neighbourhoods import Peaks, Strongest
-from composcope.report import interventions, sections
+from composcope.report import interventions, sections, students
 from composcope.report.interventions import beyond, close_figure
 from composcope.report.material import Material, material
 from composcope.report.section_figures import intervention_figures
@@ -380,7 +380,7 @@ def test_the_teacher_and_the_newest_student_stand_in_the_figure_of_imitation():
     old, new = ({"run": "exp2-student", "weights": name} for name in ("b", "c"))
     rows = [row("imitation/complete", 0.9, K=1, **about) for about in (taught, before, old, new)]
     dated = [replace(one, date=f"2026-01-0{i}") for i, one in enumerate(rows, 1)]
-    shown = interventions.imitated(dated[::-1])
+    shown = students.imitated(dated[::-1])
     assert [(one.intervention, one.weights) for one in shown] == [(None, "c"), ("guided", "a")]
 
 
@@ -393,7 +393,7 @@ def test_guidance_alone_is_no_neighbourhood_that_colours_find():
 
 
 def test_student_and_teacher_are_told_apart_in_percentage_points():
-    assert interventions.imitation([]) == ""
+    assert students.imitation([]) == ""
     student, teacher = {"run": "exp2-student"}, {"run": "exp2", "intervention": "guided"}
     rows = [
         row("imitation/difference", Estimate(-0.01, -0.02, 0.0, 480), K=3, **student),
@@ -401,7 +401,7 @@ def test_student_and_teacher_are_told_apart_in_percentage_points():
         row("imitation/k_max", Estimate(2, 2, 6, 480), rule="places", **student),
         row("imitation/k_max", Estimate(7, 2, 7, 480), rule="places", radius=1.5 / 8, **teacher),
     ]
-    said = interventions.imitation(rows)
+    said = students.imitation(rows)
     assert "On 480 other images" in said
     assert "by -1.0 [-2.0, +0.0] percentage points at three" in said
     assert "by -12.5 [-15.0, -10.0] at six." in said

@@ -5,10 +5,12 @@ import re
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from same_process import typed
 
 from composcope import rows
+from composcope.evaluation.detect import detector_of
 from composcope.report.locality import correlation, dots
 from composcope.report.looks import DONE
 from composcope.results import gather
@@ -82,6 +84,15 @@ def test_the_numbers_at_equal_images_are_those_of_the_rows(measured):
             for row, digits in ((filled, 1), (local, 2))
         ]
         assert told == words
+    counted = {
+        run: measured(what="length/found", K=6, run=run, asked="paper", **usual)[0]["detector"]
+        for run, *_ in lines
+    }
+    ours = detector_of(np.zeros((1, 64, 64, 3), np.uint8))
+    assert {run for run, detector in counted.items() if detector == ours} == {"exp3s"}
+    assert "All of the table but exp3s were counted by an earlier detector" in " ".join(
+        README.split()
+    )
 
 
 def test_what_is_said_of_the_list_is_measured(measured):

@@ -7,7 +7,7 @@ import pytest
 
 from composcope.report.findings import claims, failures
 from composcope.report.label_words import policies, single
-from composcope.report.marks import in_percent, paper_of, two, verdict
+from composcope.report.marks import in_percent, paper_of, two, verdict, with_interval
 from composcope.report.material import Material, material, merge_rows, one
 from composcope.report.section_figures import GROWING
 from composcope.report.sections import SECTIONS
@@ -206,6 +206,24 @@ def test_where_a_shipped_k_max_is_not_the_papers_stands_what_was_tried():
     assert len(missed) > 10
     for line in missed:
         assert line.endswith(TRIED[line.partition(":")[0]])
+
+
+def test_what_guidance_changes_is_told_as_it_was_measured():
+    about = {"intervention": "everything", "asked": "paper"}
+    (reached,) = where(gather([SHIPPED]), run="exp1", what="length/k_max", rule="paper", **about)
+    assert f"the paper does not use, it is {with_interval(reached)}." in TRIED["exp1"]
+    about = {
+        "run": "exp3",
+        "snapshot": "final",
+        "asked": "paper",
+        "what": "length/complete",
+        "K": 2,
+    }
+    under, without = (
+        where(gather([SHIPPED]), intervention=done, **about)[0] for done in ("everything", None)
+    )
+    shares = f"{under.value:.0%} of its images have both of two such places, {without.value:.0%}"
+    assert shares.replace("%", " %") in TRIED["exp3"]
 
 
 def test_a_finding_tells_in_what_it_is_seen_and_in_what_not():

@@ -66,5 +66,4 @@ def judge_run(args: Args) -> tuple[list[Row], dict[int, Answers], Path]:
     keep = own_folder(args.out, f"{model.name}-{args.snapshot}", *drawn_from)
     how = (args.num, args.way, args.tolerance, args.steps, args.seed)
     rows = evaluate(drawer, range(args.max + 1), *how, keep, device=args.device)
-    most = max(row.K for row in rows if row.K is not None)
-    return rows, kept_answers(keep, getattr(model.conditioner, "most", most)), keep
+    return rows, kept_answers(keep, drawer.conditioner.most), keep

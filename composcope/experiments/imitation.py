@@ -20,7 +20,7 @@ from composcope.evaluation.answers import read_answers
 from composcope.experiments import command
 from composcope.files import write_png
 from composcope.locality import intervene
-from composcope.report.interventions import imitation_figure
+from composcope.report.students import imitation_figure
 from composcope.results import Row, add_rows, mean, row
 from composcope.runs import load
 from composcope.study.table import STEPS, STUDENT, TOLERANCE

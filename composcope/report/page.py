@@ -23,7 +23,8 @@ from composcope.report.recording import recording
 from composcope.report.section_figures import NEAR
 from composcope.report.sections import SECTIONS, section
 from composcope.results import Row, where
-from composcope.study.effects import COMPARED, CONDITIONAL, Side, agreement, differences
+from composcope.study.effects import COMPARED, CONDITIONAL, Side, agreement
+from composcope.study.terms import differences
 
 NO_PLACES = "does not apply: its conditions have no places"
 NOT_OF_BOTH = marks.Verdict("–", "does not apply to both")

@@ -1,7 +1,7 @@
 """The figures of each section of the page, with the words under them: functions of the material; of
 what is not measured there is none."""
 
-from composcope.report import features, interventions, locality, words
+from composcope.report import features, interventions, locality, students, words
 from composcope.report.circles import circles_figure, contrasts_figure
 from composcope.report.figures import forest, growth, lines_over, looks_at, met, over_noise, rule
 from composcope.report.marks import (
@@ -123,8 +123,8 @@ def intervention_figures(material: Material) -> list[Shown]:
     found = where(placeless, intervention=[*interventions.FOUND])
     predicted = where(rows, what="predict/spearman")
     overlap = interventions.overlap_figure(rows) if where(rows, what="overlap/both") else None
-    alike = interventions.imitated(rows)
-    imitation = interventions.imitation_figure(alike) if alike else None
+    alike = students.imitated(rows)
+    imitation = students.imitation_figure(alike) if alike else None
     close = interventions.close_figure(material.close) if material.close else None
     penalty = interventions.penalty_figure(swept) if swept else None
     neighbours = interventions.neighbourhood_figure(placeless) if found else None
